@@ -1,0 +1,5 @@
+# A text file as one C string literal.
+s/\\/\\\\/g
+s/"/\\"/g
+s/^/"/
+s/$/\\n"/
