@@ -3,8 +3,8 @@
 /*
  * Checks of what the package made: units, groups, the database.
  *
- * Units are seen by their cgroups and by the socket; the service manager is not asked, so this works
- * the same without systemd, without a bus, and for anybody.
+ * Units are seen by their cgroups and by the socket; the service manager is not asked, so this
+ * works the same without systemd, without a bus, and for anybody.
  */
 
 #include "check.h"

@@ -5,8 +5,8 @@
  *
  * The file is asked for, not the version: distributions take single features into older kernels.
  * memory.* files are in every cgroup but the root, and only where the memory controller is enabled
- * in the parent, so a cgroup that has memory.current is looked for first; without one nothing can be
- * said but what the version suggests.
+ * in the parent, so a cgroup that has memory.current is looked for first; without one nothing can
+ * be said but what the version suggests.
  */
 
 #include "check.h"

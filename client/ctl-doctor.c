@@ -3,8 +3,8 @@
 /*
  * cgtaskctl doctor: is this host fit for cgtask, and if not, what to do?
  *
- * Runs all checks whatever the first ones say, so that one look shows everything; the daemon and the
- * database come last. Works for anybody: what this caller may not see is said as such.
+ * Runs all checks whatever the first ones say, so that one look shows everything; the daemon and
+ * the database come last. Works for anybody: what this caller may not see is said as such.
  */
 
 #include "check.h"

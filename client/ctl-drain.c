@@ -5,8 +5,8 @@
  *
  * It is what the keeper's unit runs when it stops, as a rule because the host goes down. A live
  * daemon is asked: it takes no new executions, waits, kills, and stores the rows. A dead one must
- * not be woken by it (connecting would start it through its socket, into a shutdown), so its lock is
- * looked at first. Without a daemon, or with one that does not manage, the cgroups are emptied
+ * not be woken by it (connecting would start it through its socket, into a shutdown), so its lock
+ * is looked at first. Without a daemon, or with one that does not manage, the cgroups are emptied
  * directly and left where they are: the next daemon finds the peaks in them.
  */
 

@@ -3,8 +3,8 @@
 /*
  * cgtaskctl list: one line per execution.
  *
- * A line has what decides on a limit: the peak, the limit in force, and why it ended. Ids are whole,
- * they are copied from here. JSON has all columns instead of the line.
+ * A line has what decides on a limit: the peak, the limit in force, and why it ended. Ids are
+ * whole, they are copied from here. JSON has all columns instead of the line.
  */
 
 #include "ctl.h"
@@ -161,7 +161,7 @@ static void print_last_line(const RecordList *list)
                 if (list->records[i].memory_peak_is_lower_bound == 1)
                         lower_bound = true;
         printf("\n%zu execution%s listed.%s\n", list->n_records, list->n_records == 1 ? "" : "s",
-               lower_bound ? " + means at least: the limit or an OOM kill cut the peak." : "");
+               lower_bound ? " + means at least: something cut the peak short, see show." : "");
 }
 
 static int print_table(const Ctl *ctl, const RecordList *list)
@@ -187,24 +187,27 @@ static int print_table(const Ctl *ctl, const RecordList *list)
         return CTL_EXIT_OK;
 }
 
+/* Row by row: all of a long history as one value in memory would be many times its size. */
 static int print_json(const Ctl *ctl, const RecordList *list)
 {
-        _cleanup_(json_decrefp) json_t *rows = NULL;
-        json_t *object;
         size_t i;
         int r;
 
-        rows = json_array();
-        if (!rows)
-                return error_origin(-ENOMEM);
+        fputs("[", stdout);
         for (i = 0; i < list->n_records; i++) {
-                r = record_to_json(&list->records[i], &object);
+                json_auto_t *row = NULL;
+
+                r = record_to_json(&list->records[i], &row);
                 if (r < 0)
                         return error_fold(r);
-                if (json_array_append_new(rows, object) < 0)
-                        return error_origin(-ENOMEM);
+                if (i > 0)
+                        fputs(",", stdout);
+                if (ctl->style.json == TABLE_JSON_PRETTY)
+                        fputs("\n", stdout);
+                table_write_json(row, stdout, ctl->style.json);
         }
-        table_print_json(rows, stdout, ctl->style.json);
+        fputs(ctl->style.json == TABLE_JSON_PRETTY && list->n_records > 0 ? "\n]\n" : "]\n",
+              stdout);
         return CTL_EXIT_OK;
 }
 

@@ -3,9 +3,9 @@
 /*
  * cgtaskctl show: everything that is known of an execution, for people.
  *
- * One line per column of v1_execution, in its order, with a name and a unit. A number that is easily
- * misread has a remark behind it that says why: a peak that is only a lower bound, one that is
- * mostly page cache, a row that covers only a part. JSON is the row itself.
+ * One line per column of v1_execution, in its order, with a name and a unit. A number that is
+ * easily misread has a remark behind it that says why: a peak that is only a lower bound, one that
+ * is mostly page cache, a row that covers only a part. JSON is the row itself.
  */
 
 #include "ctl.h"
@@ -125,7 +125,9 @@ static int add_line(Table *table, const char *name, const char *value, const cha
         return error_fold(r);
 }
 
-/* "key=value, key=value"; numbers as bytes if they are some. *ret_text is the caller's to free(). */
+/*
+ * "key=value, key=value"; numbers as bytes if they are some. *ret_text is the caller's to free().
+ */
 static int object_to_text(const Ctl *ctl, const char *json, const char *const *keys, size_t n_keys,
                           char **ret_text)
 {

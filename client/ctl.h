@@ -69,8 +69,8 @@ enum {
 };
 
 /*
- * What the daemon says of itself. 0, or CTL_STATUS_ with the reason, which is the caller's to free().
- * -ENOMEM, -ENAMETOOLONG.
+ * What the daemon says of itself. 0, or CTL_STATUS_ with the reason, which is the caller's to
+ * free(). -ENOMEM, -ENAMETOOLONG.
  */
 int ctl_status_get(const Ctl *ctl, json_t **ret_status, char **ret_reason);
 /* Is there nothing in it that somebody should look after? */

@@ -14,8 +14,8 @@ size_t display_decode(const char *text, uint32_t *ret_character);
 
 /*
  * A copy in which nothing can move the cursor, colour the screen, turn the writing direction or
- * hide: such characters, and bytes that are not UTF-8, come as \n, \t, \xNN or \u{N}. Doing it twice
- * changes nothing. *ret_text is the caller's to free(). -ENOMEM.
+ * hide: such characters, and bytes that are not UTF-8, come as \n, \t, \xNN or \u{N}. Doing it
+ * twice changes nothing. *ret_text is the caller's to free(). -ENOMEM.
  */
 int display_escape(const char *text, char **ret_text);
 

@@ -3,12 +3,12 @@
 /*
  * Ends executions without a daemon.
  *
- * This runs when the host goes down and nobody is there to ask, so it needs nothing but the files of
- * the cgroups, one descriptor at a time, and goes on after any failure with the next execution.
+ * This runs when the host goes down and nobody is there to ask, so it needs nothing but the files
+ * of the cgroups, one descriptor at a time, and goes on after any failure with the next execution.
  *
  *   - Only names of our own form are touched: the keeper and systemd's .control stay.
- *   - `populated 0` is the only proof of emptiness; poll() tells when to look again, and a look every
- *     RECHECK_MSEC makes up for a lost event.
+ *   - `populated 0` is the only proof of emptiness; poll() tells when to look again, and a look
+ *     every RECHECK_MSEC makes up for a lost event.
  *   - cgroup.kill gets all processes at once. Kernels before 5.14 have no such file: there every
  *     look kills whatever is in cgroup.procs, here and below, until nothing is left.
  *   - Executions are waited for one after the other, but against one common end: those at the back

@@ -16,9 +16,9 @@ typedef struct DrainResult {
 } DrainResult;
 
 /*
- * Waits up to grace_usec for the executions below folder to end, kills what is left, and waits up to
- * kill_usec for that. Nothing is removed: a directory is the record of its execution until a daemon
- * has stored the row. -errno: the folder cannot be read; -ENOENT: it is not there.
+ * Waits up to grace_usec for the executions below folder to end, kills what is left, and waits up
+ * to kill_usec for that. Nothing is removed: a directory is the record of its execution until a
+ * daemon has stored the row. -errno: the folder cannot be read; -ENOENT: it is not there.
  */
 int drain_executions(const char *folder, uint64_t grace_usec, uint64_t kill_usec,
                      DrainResult *ret_result);

@@ -3,9 +3,9 @@
 /*
  * Where this host has its cgroups.
  *
- * /proc/self/mountinfo is the one source: it also tells what v1 hierarchies hold, with which options
- * the v2 hierarchy is mounted, and whether only a part of it is. Everything is relative to a root
- * folder, so that hosts of any kind can be made of a few files in a test.
+ * /proc/self/mountinfo is the one source: it also tells what v1 hierarchies hold, with which
+ * options the v2 hierarchy is mounted, and whether only a part of it is. Everything is relative to
+ * a root folder, so that hosts of any kind can be made of a few files in a test.
  */
 
 #include "hostfs.h"

@@ -25,12 +25,27 @@ typedef struct SpanUnit {
 
 /* Largest first: the first name of a unit is the one written. */
 static const SpanUnit span_units[] = {
-        {"w", 7 * HUMAN_DAY},    {"d", HUMAN_DAY},        {"h", HUMAN_HOUR},    {"min", HUMAN_MINUTE},
-        {"s", HUMAN_SECOND},     {"ms", 1000},            {"us", 1},            {"m", HUMAN_MINUTE},
-        {"sec", HUMAN_SECOND},   {"hour", HUMAN_HOUR},    {"hours", HUMAN_HOUR}, {"day", HUMAN_DAY},
-        {"days", HUMAN_DAY},     {"week", 7 * HUMAN_DAY}, {"weeks", 7 * HUMAN_DAY},
-        {"usec", 1},             {"msec", 1000},          {"minute", HUMAN_MINUTE},
-        {"minutes", HUMAN_MINUTE}, {"second", HUMAN_SECOND}, {"seconds", HUMAN_SECOND},
+        { "w", 7 * HUMAN_DAY },
+        { "d", HUMAN_DAY },
+        { "h", HUMAN_HOUR },
+        { "min", HUMAN_MINUTE },
+        { "s", HUMAN_SECOND },
+        { "ms", 1000 },
+        { "us", 1 },
+        { "m", HUMAN_MINUTE },
+        { "sec", HUMAN_SECOND },
+        { "hour", HUMAN_HOUR },
+        { "hours", HUMAN_HOUR },
+        { "day", HUMAN_DAY },
+        { "days", HUMAN_DAY },
+        { "week", 7 * HUMAN_DAY },
+        { "weeks", 7 * HUMAN_DAY },
+        { "usec", 1 },
+        { "msec", 1000 },
+        { "minute", HUMAN_MINUTE },
+        { "minutes", HUMAN_MINUTE },
+        { "second", HUMAN_SECOND },
+        { "seconds", HUMAN_SECOND },
 };
 
 #define N_WRITTEN_UNITS 4 /* w, d, h, min; what is shorter has rules of its own */
@@ -220,9 +235,9 @@ static bool midnight(uint64_t now_usec, int n_days, uint64_t *ret_usec)
 
 static bool parse_calendar(const char *text, uint64_t now_usec, uint64_t *ret_usec)
 {
-        static const char *const with_date[] = {"%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S",
-                                                "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M", "%Y-%m-%d"};
-        static const char *const time_only[] = {"%H:%M:%S", "%H:%M"};
+        static const char *const with_date[] = { "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S",
+                                                 "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M", "%Y-%m-%d" };
+        static const char *const time_only[] = { "%H:%M:%S", "%H:%M" };
         time_t now = (time_t)(now_usec / HUMAN_SECOND);
         const char *end;
         struct tm tm;

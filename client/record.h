@@ -43,7 +43,9 @@ void record_set_integer(ExecutionRecord *record, const RecordColumn *column, int
 
 /* An object with the columns' names, nulls included; flags are booleans. -ENOMEM. */
 int record_to_json(const ExecutionRecord *record, json_t **ret_object);
-/* From an object with the members' names; of another type than the column's is as absent. -ENOMEM. */
+/*
+ * From an object with the members' names; of another type than the column's is as absent. -ENOMEM.
+ */
 int record_from_json(const json_t *object, ExecutionRecord *ret_record);
 
 bool record_is_running(const ExecutionRecord *record);

@@ -27,8 +27,8 @@ typedef struct Sources {
 
 /*
  * Opens what this caller may use. A database named on the command line is read alone: it may be of
- * another host, and what runs here is none of its business. SOURCES_E_FAILED if there is nothing, or
- * if the database is there but cannot be understood.
+ * another host, and what runs here is none of its business. SOURCES_E_FAILED if there is nothing,
+ * or if the database is there but cannot be understood.
  */
 int sources_open(const Ctl *ctl, Sources *ret_sources);
 /* Only the daemon: for what cannot be done without it. SOURCES_E_FAILED, -ENOMEM. */

@@ -224,15 +224,23 @@ static int print_line(const Table *table, const Cell *cells, FILE *f, const Tabl
         return 0;
 }
 
-void table_print_json(const json_t *value, FILE *f, TableJson json)
+void table_write_json(const json_t *value, FILE *f, TableJson json)
 {
         size_t flags = JSON_ENCODE_ANY;
 
         flags |= json == TABLE_JSON_PRETTY ? JSON_INDENT(4) : JSON_COMPACT;
-        /* JSON itself escapes what is below 0x20 only; U+009B begins a sequence for terminals, too. */
+        /*
+         * JSON itself escapes what is below 0x20 only; U+009B begins a sequence for terminals,
+         * too.
+         */
         if (isatty(fileno(f)))
                 flags |= JSON_ENSURE_ASCII;
         (void)json_dumpf(value, f, flags);
+}
+
+void table_print_json(const json_t *value, FILE *f, TableJson json)
+{
+        table_write_json(value, f, json);
         fputc('\n', f);
 }
 

@@ -62,7 +62,8 @@ size_t table_n_rows(const Table *table);
 /* Faults of f are left in ferror(f). -ENOMEM. */
 int table_print(const Table *table, FILE *f, const TableStyle *style);
 
-/* Any JSON value in the same manner, with a newline. */
+/* Any JSON value in the same manner, without and with a newline behind it. */
+void table_write_json(const json_t *value, FILE *f, TableJson json);
 void table_print_json(const json_t *value, FILE *f, TableJson json);
 
 /* Bytes that are not UTF-8 become U+FFFD: JSON has no other place for them. NULL: no memory. */

@@ -95,8 +95,8 @@ static const char *const store_sql[_STATEMENT_N] = {
                 "VALUES (" EXECUTION_COLUMNS(SQL_PLACE) "?) "
                 "ON CONFLICT (id) DO UPDATE SET "
                 EXECUTION_COLUMNS(SQL_REPLACE) "stored_usec = excluded.stored_usec "
-                "WHERE execution.state = 'running' OR excluded.state = 'finished' "
-                "OR (execution.state = 'lost' AND excluded.state = 'lost')",
+                "WHERE execution.state = 'running' "
+                "OR (execution.state = 'lost' AND excluded.state <> 'running')",
         [STATEMENT_GET] = SQL_SELECT "WHERE id = ?1",
         [STATEMENT_CLOSE_OTHER_BOOTS] = SQL_CLOSE "AND boot_id IS NOT ?3",
         [STATEMENT_NEXT_RUNNING] =

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Database and daemon together: who wins, what is missing without one of them, and which execution a
- * few digits mean. The daemon is a thread that answers List and Get from a list.
+ * Database and daemon together: who wins, what is missing without one of them, and which execution
+ * a few digits mean. The daemon is a thread that answers List and Get from a list.
  */
 
 #include "sources.h"
