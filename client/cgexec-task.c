@@ -33,6 +33,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define RECORD_TIMEOUT_USEC 1000000 /* for a record that is only to be shown */
+
 /* Everything that one run needs. */
 typedef struct Run {
         Options options;
@@ -257,6 +259,7 @@ static void run_summarize(const Run *run, const cgtask_execution *execution, con
 static void run_finish(Run *run, const char *id, int status, int64_t max_rss_bytes)
 {
         _cleanup_execution_ cgtask_execution *execution = NULL;
+        _cleanup_free_ char *error = NULL;
         FinishReport report = { .id = id,
                                 .status = status,
                                 .max_rss_bytes = max_rss_bytes,
@@ -268,9 +271,18 @@ static void run_finish(Run *run, const char *id, int status, int64_t max_rss_byt
         }
         if (report.wait_drained)
                 supervise_leave_on_signal(status);
-        if (finish_send(run->client, &report, &execution))
-                run_warn(run, "exit status not recorded", cgtask_client_error(run->client));
-        run_summarize(run, execution, cgtask_client_error(run->client));
+        if (finish_send(run->client, &report, &execution) == 0) {
+                run_summarize(run, execution, NULL);
+                return;
+        }
+        error = strdup(cgtask_client_error(run->client));
+        run_warn(run, "exit status not recorded", error ?: "");
+        /* The daemon may have closed the record without us: it is then there to be shown. */
+        if (run->options.summary != SUMMARY_NONE && cgtask_client_error_name(run->client)) {
+                cgtask_client_set_timeout(run->client, RECORD_TIMEOUT_USEC);
+                (void)cgtask_get(run->client, id, &execution);
+        }
+        run_summarize(run, execution, error ?: "");
 }
 
 /* The handshake after the child has started. false: with --require, the command did not run. */

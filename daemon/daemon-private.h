@@ -43,6 +43,7 @@ struct Daemon {
         uint64_t watchdog_usec;
         uint64_t started_usec; /* monotonic */
         bool store_was_ok;
+        char corrupt_moved[256]; /* the last one that was logged */
 
         /* daemon-hierarchy.c */
         LoopSource *hierarchy_timer;

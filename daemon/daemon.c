@@ -23,6 +23,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,6 +31,7 @@
 #include <systemd/sd-daemon.h>
 
 #define DAEMON_STATUS_USEC (5 * USEC_PER_SEC)
+#define DAEMON_LOCK_RETRY_MSEC 50
 
 /* -- faults and signals ----------------------------------------------------------------------- */
 
@@ -128,6 +130,13 @@ static void daemon_report_store(Daemon *d)
         WorkerStatus status;
 
         worker_get_status(d->worker, &status);
+        if (*status.corrupt_moved && strcmp(status.corrupt_moved, d->corrupt_moved) != 0) {
+                (void)snprintf(d->corrupt_moved, sizeof(d->corrupt_moved), "%s", status.corrupt_moved);
+                fields.message_id = LOG_MESSAGE_STORE_FAILED;
+                log_write(LOG_ERR, &fields,
+                          "The database was damaged: it is kept as %s, and a new one was begun",
+                          status.corrupt_moved);
+        }
         if (status.store_ok == d->store_was_ok)
                 return;
         d->store_was_ok = status.store_ok;
@@ -193,6 +202,7 @@ int daemon_load_config(const DaemonOptions *options, ConfigComplainFn complain, 
 static int daemon_lock(Daemon *d)
 {
         _cleanup_free_ char *path = NULL;
+        int r;
 
         if (asprintf(&path, "%s.lock", d->config.database_path) < 0) {
                 path = NULL;
@@ -204,7 +214,10 @@ static int daemon_lock(Daemon *d)
                           strerror(errno));
                 return error_origin(-EINVAL);
         }
-        if (flock(d->lock_fd, LOCK_EX | LOCK_NB) < 0) {
+        /* `cgtaskctl drain` holds it shared for a moment, to see whether it can be had */
+        for (unsigned i = 0; (r = flock(d->lock_fd, LOCK_EX | LOCK_NB)) < 0 && i < 20; ++i)
+                (void)poll(NULL, 0, DAEMON_LOCK_RETRY_MSEC);
+        if (r < 0) {
                 log_error("Another cgtaskd uses %s: stop it, or give this one a DatabasePath= of its "
                           "own",
                           d->config.database_path);

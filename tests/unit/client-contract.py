@@ -473,6 +473,8 @@ def test_finish_refused_is_one_warning():
     r = run(["--supervise", "sh", "-c", "exit 3"], Daemon(answer))
     equal((r.returncode, r.stderr),
           (3, f"cgexec-task: exit status not recorded: no such execution: {ID}\n"))
+    r = run(["--summary", "--task=etl", "sh", "-c", "exit 3"], Daemon(answer))
+    contains(r.stderr, "\ncgexec-task: task etl: peak 300.4M of 512.0M, ok")  # from Get
 
 
 def test_summaries():
