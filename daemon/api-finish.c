@@ -109,7 +109,7 @@ static int api_finish_wait(Api *api, Peer *peer, Execution *e, bool wait_drained
 int api_finish(Api *api, Peer *peer, const VarlinkCall *call)
 {
         const json_t *p = call->parameters;
-        const char *kind = NULL;
+        const char *kind = NULL, *missing = NULL;
         VerdictExit exit;
         int64_t status = -1, max_rss = -1;
         bool wait_drained = false;
@@ -128,7 +128,9 @@ int api_finish(Api *api, Peer *peer, const VarlinkCall *call)
                 return api_answer_invalid(peer, "runnerMaxRss", "a number of bytes is expected");
         if (varlink_get_bool(p, "waitDrained", &wait_drained) != 0)
                 return api_answer_invalid(peer, "waitDrained", "a boolean is expected");
-        e = api_find(api, peer, call, /* may_end= */ true, NULL, &r);
+        e = api_find(api, peer, call, /* may_end= */ true, &missing, &r);
+        if (!e && missing) /* told again after a restart that came just behind the commit */
+                return error_fold(api_answer_recorded(api, peer, missing));
         if (!e)
                 return error_fold(r);
         peer_remove_made(peer, e->id);

@@ -10,6 +10,7 @@ typedef struct ApiCreate ApiCreate;
 struct Api {
         ApiContext context;
         LIST_HEAD(, ApiCreate) creates; /* waiting for the hierarchy */
+        bool stopping;
 };
 
 typedef int (*ApiMethodFn)(Api *api, Peer *peer, const VarlinkCall *call);
@@ -35,6 +36,9 @@ int api_answer_execution(Peer *peer, json_t *o, bool continues);
  */
 Execution *api_find(Api *api, Peer *peer, const VarlinkCall *call, bool may_end, const char **ret_missing,
                     int *ret_r);
+
+/* Answers with the recorded row of id, as Get does. */
+int api_answer_recorded(Api *api, Peer *peer, const char *id);
 
 /* The type Execution for a live execution, with live figures. NULL: no memory. */
 json_t *api_encode_live(Api *api, Execution *execution);

@@ -149,9 +149,15 @@ static int api_query_submit(Api *api, Peer *peer, const char *id, const char *ta
         return 0;
 }
 
-int api_get(Api *api, Peer *peer, const VarlinkCall *call)
+int api_answer_recorded(Api *api, Peer *peer, const char *id)
 {
         int64_t uid = peer_get_rights(peer).read ? -1 : (int64_t)peer_get_uid(peer);
+
+        return error_fold(api_query_submit(api, peer, id, NULL, NULL, uid));
+}
+
+int api_get(Api *api, Peer *peer, const VarlinkCall *call)
+{
         const char *missing = NULL;
         Execution *e;
         int r;
@@ -161,7 +167,7 @@ int api_get(Api *api, Peer *peer, const VarlinkCall *call)
                 return error_fold(api_answer_execution(peer, api_encode_live(api, e), false));
         if (r < 0 || !missing)
                 return error_fold(r);
-        return error_fold(api_query_submit(api, peer, missing, NULL, NULL, uid));
+        return error_fold(api_answer_recorded(api, peer, missing));
 }
 
 /* -- answering one by one --------------------------------------------------------------------- */

@@ -379,7 +379,7 @@ static int api_on_gone(void *userdata, Peer *peer)
         while ((made = peer_first_made(peer))) {
                 e = registry_find(api->context.registry, made->id);
                 peer_remove_made(peer, made->id);
-                r = e ? execution_creator_gone(e) : 0;
+                r = e && !api->stopping ? execution_creator_gone(e) : 0;
                 if (r < 0)
                         return error_fold(r);
         }
@@ -389,6 +389,11 @@ static int api_on_gone(void *userdata, Peer *peer)
 PeerHandler api_get_handler(Api *api)
 {
         return (PeerHandler){ .call = api_on_call, .gone = api_on_gone, .userdata = api };
+}
+
+void api_stop(Api *api)
+{
+        api->stopping = true;
 }
 
 int api_new(const ApiContext *context, Api **ret_api)

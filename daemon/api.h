@@ -31,5 +31,11 @@ Api *api_free(Api *api); /* all peers must have been closed */
 /* What the listener gives its peers. */
 PeerHandler api_get_handler(Api *api);
 
+/*
+ * The daemon is ending: from now on a connection that closes says nothing about its executions, for
+ * their clients will come back to the next daemon.
+ */
+void api_stop(Api *api);
+
 /* The hierarchy has become ready: the Creates that waited for it go on. */
 int api_on_ready(Api *api);

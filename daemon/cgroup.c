@@ -32,6 +32,12 @@
 #define CGROUP_DEPTH_MAX 64   /* of cgroups that a workload nested below its own */
 #define CGROUP_KILL_ROUNDS 64 /* without cgroup.kill: rounds over cgroup.procs against forks */
 
+/* EBADF: the parent is not open, because the whole subtree has vanished. */
+static bool cgroup_says_gone(int e)
+{
+        return e == ENOENT || e == ENODEV || e == EBADF;
+}
+
 int cgroup_create(int parent_fd, const char *name, uint64_t *ret_id)
 {
         struct stat st;
@@ -42,6 +48,7 @@ int cgroup_create(int parent_fd, const char *name, uint64_t *ret_id)
                         return CGROUP_E_EXISTS;
                 case ENOENT:
                 case ENODEV:
+                case EBADF:
                         return CGROUP_E_GONE;
                 case EAGAIN:
                 case ENOSPC: /* cgroup ids are used up by dying ones */
@@ -62,7 +69,7 @@ int cgroup_open(int parent_fd, const char *name, int *ret_fd)
         int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 
         if (fd < 0)
-                return errno == ENOENT || errno == ENODEV ? CGROUP_E_GONE : error_origin(-errno);
+                return cgroup_says_gone(errno) ? CGROUP_E_GONE : error_origin(-errno);
         *ret_fd = fd;
         return 0;
 }
@@ -88,6 +95,7 @@ int cgroup_set(int dir_fd, const char *file, const char *value, int *ret_errno)
         case 0:
                 return 0;
         case ENODEV:
+        case EBADF:
                 return CGROUP_E_GONE;
         case ENOENT:
                 return faccessat(dir_fd, "cgroup.procs", F_OK, 0) == 0 ? CGROUP_E_ABSENT
@@ -103,7 +111,7 @@ static int cgroup_open_file(int dir_fd, const char *file, int *ret_fd)
         int fd = openat(dir_fd, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 
         if (fd < 0) {
-                if (errno == ENODEV)
+                if (errno == ENODEV || errno == EBADF)
                         return CGROUP_E_GONE;
                 if (errno != ENOENT && errno != EOPNOTSUPP)
                         return error_origin(-errno);
@@ -215,6 +223,7 @@ int cgroup_attach(int parent_fd, const char *name, pid_t pid, int *ret_errno)
                 return 0;
         case ENOENT:
         case ENODEV:
+        case EBADF:
                 return CGROUP_E_GONE;
         case ESRCH:
                 return CGROUP_E_NO_PROCESS;
@@ -376,7 +385,7 @@ int cgroup_remove(int parent_fd, const char *name)
 
         if (unlinkat(parent_fd, name, AT_REMOVEDIR) == 0)
                 return 0;
-        if (errno == ENOENT)
+        if (cgroup_says_gone(errno))
                 return CGROUP_E_GONE;
         if (errno != EBUSY && errno != ENOTEMPTY)
                 return error_origin(-errno);

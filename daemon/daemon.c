@@ -369,6 +369,8 @@ Daemon *daemon_free(Daemon *d)
                 return NULL;
         d->watchdog = loop_source_free(d->watchdog);
         d->tick = loop_source_free(d->tick);
+        if (d->api)
+                api_stop(d->api);
         d->listener = listener_free(d->listener);
         d->worker_source = loop_source_free(d->worker_source);
         d->worker = worker_free(d->worker);
