@@ -28,7 +28,7 @@ static json_t *daemon_health(const Daemon *d, const WorkerStatus *worker)
                 daemon_add_health(health, "keeper",
                                   "the keeper's unit failed, a replacement holds the executions",
                                   "nothing to do: the unit is restarted when no execution is left");
-        if (!worker->store_ok)
+        if (worker->store_known && !worker->store_ok)
                 daemon_add_health(health, "store", worker->store_error,
                                   "mend the database; the cgroups of ended executions wait for it");
         if (!watch_is_working(d->watch))

@@ -137,7 +137,7 @@ static void daemon_report_store(Daemon *d)
                           "The database was damaged: it is kept as %s, and a new one was begun",
                           status.corrupt_moved);
         }
-        if (status.store_ok == d->store_was_ok)
+        if (!status.store_known || status.store_ok == d->store_was_ok)
                 return;
         d->store_was_ok = status.store_ok;
         fields.message_id = LOG_MESSAGE_STORE_FAILED;

@@ -161,7 +161,7 @@ int execution_create(const ExecutionContext *context, const char *id, Metadata *
                 (void)cgroup_remove(root_fd, e->name); /* nobody was ever in it */
                 return error_fold(r);
         }
-        r = execution_checkpoint(e);
+        r = execution_checkpoint(e, /* measured= */ false); /* it is empty yet */
         if (r < 0)
                 (void)execution_proceed(e); /* the next checkpoint or the final row makes up for it */
         *ret_execution = TAKE_PTR(e);

@@ -18,4 +18,4 @@ LogFields execution_log_fields(const Execution *execution);
 int execution_pause(Execution *execution, ExecutionPause pause, uint64_t usec);
 /* Rewrites the xattr; dir_fd -1: opens the directory itself. */
 int execution_save_metadata(Execution *execution, int dir_fd);
-int execution_checkpoint(Execution *execution);
+int execution_checkpoint(Execution *execution, bool measured);

@@ -252,9 +252,10 @@ static void execution_running_row_done(WorkerJob *job, int result)
         (void)execution_end_job(job);
 }
 
-/* Queues the row as it stands now, with the peak so far. */
-int execution_checkpoint(Execution *e)
+/* Queues the row as it stands now: with the peak so far, or (measured false) without any figures. */
+int execution_checkpoint(Execution *e, bool measured)
 {
+        RowFacts facts = execution_facts(e);
         ExecutionJob *job;
         int64_t current;
         int r;
@@ -262,10 +263,11 @@ int execution_checkpoint(Execution *e)
         r = execution_new_job(e, WORKER_JOB_ROW, execution_running_row_done, &job);
         if (r < 0)
                 return error_fold(r);
-        r = execution_snapshot(e, &job->job.record, &current);
-        if (r) {
+        r = measured ? execution_snapshot(e, &job->job.record, &current)
+                     : row_describe(&facts, &job->job.record);
+        if (r < 0) {
                 (void)execution_end_job(&job->job);
-                return r < 0 ? error_fold(r) : 0;
+                return error_fold(r);
         }
         e->checkpointed_usec = clock_monotonic_usec();
         worker_submit(e->context->worker, &job->job);
@@ -625,7 +627,7 @@ int execution_recheck(Execution *e)
 
         if (execution_is_live(e) &&
             now - e->checkpointed_usec >= e->context->config->checkpoint_usec) {
-                int r = execution_checkpoint(e);
+                int r = execution_checkpoint(e, /* measured= */ true);
 
                 if (r < 0)
                         return execution_postpone(e, r);

@@ -88,6 +88,7 @@ static void worker_note_store(Worker *w, const char *text)
 
         w->store_ok = !text;
         (void)pthread_mutex_lock(&w->lock);
+        status->store_known = true;
         status->store_ok = !text;
         (void)snprintf(status->store_error, sizeof(status->store_error), "%s", text ? text : "");
         status->wal_bytes = store_wal_bytes(w->store);

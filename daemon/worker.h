@@ -42,6 +42,7 @@ struct WorkerJob {
 
 /* What the thread knows of its store, copied out for status. */
 typedef struct WorkerStatus {
+        bool store_known; /* the first try to open it is over */
         bool store_ok;
         char store_error[256];   /* "" if ok */
         char corrupt_moved[256]; /* new name of the last damaged database, "" if there was none */
