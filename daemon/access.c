@@ -10,19 +10,31 @@
 
 #include "private/cleanup.h"
 
+#include <errno.h>
 #include <grp.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 
+#define ACCESS_BUFFER_FIRST 16384
+#define ACCESS_BUFFER_MAX (16 * 1024 * 1024)
+
+/* The buffer has to hold all members, and some sites have thousands. */
 static gid_t access_lookup(const char *name)
 {
-        char buffer[16384];
+        _cleanup_free_ char *buffer = NULL;
         struct group g, *found = NULL;
+        int r = ERANGE;
 
-        if (getgrnam_r(name, &g, buffer, sizeof(buffer), &found) != 0 || !found)
-                return (gid_t)-1;
-        return found->gr_gid;
+        for (size_t size = ACCESS_BUFFER_FIRST; r == ERANGE && size <= ACCESS_BUFFER_MAX; size *= 4) {
+                char *larger = realloc(buffer, size);
+
+                if (!larger)
+                        return (gid_t)-1;
+                buffer = larger;
+                r = getgrnam_r(name, &g, buffer, size, &found);
+        }
+        return r == 0 && found ? found->gr_gid : (gid_t)-1;
 }
 
 void access_lookup_groups(AccessGroups *ret_groups)

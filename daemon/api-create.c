@@ -20,6 +20,11 @@
 
 #define API_CREATE_WAIT_USEC (60 * USEC_PER_SEC)
 #define API_COMMAND_MAX 4096 /* bytes kept of a command line */
+/*
+ * All labels together, as they stand in the xattr (quoted twice). The kernel takes 64 KiB; command,
+ * origin and the rest may need 20 of them.
+ */
+#define API_LABELS_MAX 40960
 
 typedef struct ApiRequest {
         Metadata metadata;
@@ -95,6 +100,16 @@ static bool api_check_label(Api *api, const char *key, const json_t *value, ApiC
         return true;
 }
 
+/* Does the JSON text fit into the xattr, where it is a JSON string? */
+static bool api_labels_fit(const char *text)
+{
+        size_t n = 0;
+
+        for (const char *p = text; *p; ++p)
+                n += *p == '"' || *p == '\\' ? 2 : 1;
+        return n <= API_LABELS_MAX;
+}
+
 static bool api_take_labels(Api *api, const json_t *p, Metadata *m, ApiComplaint *c)
 {
         json_t *labels = json_object_get(p, "labels"), *value;
@@ -114,7 +129,11 @@ static bool api_take_labels(Api *api, const json_t *p, Metadata *m, ApiComplaint
         if (json_object_size(labels) == 0)
                 return true;
         m->labels = json_dumps(labels, JSON_COMPACT);
-        return m->labels ? true : api_complain(c, "labels", "no memory");
+        if (!m->labels)
+                return api_complain(c, "labels", "no memory");
+        return api_labels_fit(m->labels)
+                       ? true
+                       : api_complain_limit(c, "labels", "all together longer than ", API_LABELS_MAX);
 }
 
 /* One number of Limits; the smallest sensible memory limit is one page, 0 would kill at once. */
@@ -308,8 +327,13 @@ static int api_make(Api *api, Peer *peer, ApiRequest *request)
                             &e_errno);
         if (r < 0)
                 return error_fold(r);
-        if (r == EXECUTION_E_GONE)
+        if (r == EXECUTION_E_GONE) {
                 hierarchy_invalidate(api->context.hierarchy);
+                r = api->context.need_hierarchy(api->context.userdata);
+                if (r < 0)
+                        return error_fold(r);
+                r = EXECUTION_E_GONE;
+        }
         if (r)
                 return error_fold(api_answer_create_error(api, peer, r, &quota, e_errno));
         r = peer_add_made(peer, e->id);

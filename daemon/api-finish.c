@@ -134,6 +134,8 @@ int api_finish(Api *api, Peer *peer, const VarlinkCall *call)
         if (!e)
                 return error_fold(r);
         peer_remove_made(peer, e->id);
+        if (e->state >= EXECUTION_STORED) /* only its directory is left, which may take a while */
+                return error_fold(api_answer_execution(peer, api_encode_live(api, e), false));
         r = api_finish_wait(api, peer, e, wait_drained);
         if (r < 0)
                 return error_fold(r);

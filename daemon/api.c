@@ -70,7 +70,7 @@ int api_answer_execution(Peer *peer, json_t *o, bool continues)
 {
         json_t *parameters = json_object();
 
-        if (!o || !parameters || json_object_set_new(parameters, "execution", o) < 0) {
+        if (json_object_set_new(parameters, "execution", o) < 0) { /* also if either is NULL */
                 json_decref(parameters);
                 return error_origin(-ENOMEM);
         }
@@ -82,16 +82,15 @@ json_t *api_encode_live(Api *api, Execution *e)
         char path[PATH_MAX];
         ExecutionRecord record;
         int64_t current = RECORD_NULL;
-        json_t *o;
+        json_t *o = NULL;
 
         (void)snprintf(path, sizeof(path), "%s/%s", hierarchy_root_path(api->context.hierarchy),
                        e->name);
-        if (!execution_is_live(e) && e->state >= EXECUTION_MEASURED)
+        if (e->state >= EXECUTION_MEASURED)
                 return execution_json_encode(&e->record, path, e->record.memory_peak_bytes,
                                              RECORD_NULL);
-        if (execution_snapshot(e, &record, &current) < 0)
-                return NULL;
-        o = execution_json_encode(&record, path, record.memory_peak_bytes, current);
+        if (execution_snapshot(e, &record, &current) == 0)
+                o = execution_json_encode(&record, path, record.memory_peak_bytes, current);
         execution_record_deinit(&record);
         return o;
 }
@@ -144,6 +143,22 @@ static int api_answer_attach(Peer *peer, const Execution *e, int outcome, int e_
         }
 }
 
+/*
+ * May this peer have processes of these uids moved? For another process than its own all of them
+ * must be the peer's. Its own one may have others beside (it was set-uid), but if none is the
+ * peer's, then the number was reused between its connecting and our accepting it.
+ */
+static bool api_may_move(const Peer *peer, const ProcessStatus *status, bool self)
+{
+        size_t n = 0;
+
+        if (peer_get_rights(peer).root)
+                return true;
+        for (size_t i = 0; i < N_ELEMENTS(status->uids); ++i)
+                n += status->uids[i] == peer_get_uid(peer);
+        return self ? n > 0 : n == N_ELEMENTS(status->uids);
+}
+
 /* May this peer have that process moved? Answers if not. */
 static int api_check_target(Api *api, Peer *peer, pid_t pid)
 {
@@ -162,14 +177,10 @@ static int api_check_target(Api *api, Peer *peer, pid_t pid)
                                             "set AllowContainers=yes in cgtaskd.conf to account for it");
                 return r < 0 ? error_fold(r) : 1;
         }
-        if (peer_get_rights(peer).root || pid == peer_get_pid(peer))
+        if (api_may_move(peer, &status, pid == peer_get_pid(peer)))
                 return 0;
-        for (size_t i = 0; i < N_ELEMENTS(status.uids); ++i)
-                if (status.uids[i] != peer_get_uid(peer)) {
-                        r = api_answer_denied(peer, "the process belongs to another user");
-                        return r < 0 ? error_fold(r) : 1;
-                }
-        return 0;
+        r = api_answer_denied(peer, "the process belongs to another user");
+        return r < 0 ? error_fold(r) : 1;
 }
 
 int api_attach_process(Api *api, Peer *peer, Execution *e, pid_t pid)
@@ -186,7 +197,7 @@ int api_attach_process(Api *api, Peer *peer, Execution *e, pid_t pid)
         if (r == 0)
                 r = api_check_target(api, peer, pid);
         else
-                r = api_answer_invalid(peer, "pid", "no such process") < 0 ? -ENOMEM : 1;
+                r = api_answer_invalid(peer, "pid", "no such process") < 0 ? error_origin(-ENOMEM) : 1;
         if (r)
                 return error_fold(r);
         r = execution_attach(e, pid, pidfd, /* announced= */ self && e->metadata.command, &e_errno);
@@ -267,7 +278,7 @@ static int api_get_status(Api *api, Peer *peer, const VarlinkCall *call)
         json_t *status = api->context.status(api->context.userdata);
         json_t *parameters = json_object();
 
-        if (!status || !parameters || json_object_set_new(parameters, "status", status) < 0) {
+        if (json_object_set_new(parameters, "status", status) < 0) { /* also if either is NULL */
                 json_decref(parameters);
                 return error_origin(-ENOMEM);
         }

@@ -28,7 +28,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#define CGROUP_FILE_MAX (1024 * 1024)
+#define CGROUP_FILE_MAX (64 * 1024 * 1024)
 #define CGROUP_DEPTH_MAX 64   /* of cgroups that a workload nested below its own */
 #define CGROUP_KILL_ROUNDS 64 /* without cgroup.kill: rounds over cgroup.procs against forks */
 
@@ -233,33 +233,9 @@ int cgroup_attach(int parent_fd, const char *name, pid_t pid, int *ret_errno)
         }
 }
 
-/* Sends signal to each process that this directory lists itself. */
-static int cgroup_signal_members(int dir_fd, int signal, int *n)
-{
-        _cleanup_free_ char *text = NULL;
-        char *rest, *line;
-        int r;
+typedef int (*CgroupVisitFn)(int parent_fd, const char *name, void *userdata);
 
-        r = cgroup_read(dir_fd, "cgroup.procs", &text);
-        if (r)
-                return error_fold(r);
-        for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
-                uint64_t pid;
-
-                /* 0 stands for a process outside of our pid namespace */
-                if (memstat_parse_u64(line, &pid) != 0 || pid == 0 || pid > INT_MAX)
-                        continue;
-                if (kill((pid_t)pid, signal) == 0)
-                        ++*n;
-                else if (errno != ESRCH)
-                        return error_origin(-errno);
-        }
-        return 0;
-}
-
-typedef int (*CgroupVisitFn)(int dir_fd, void *userdata);
-
-/* Calls visit for every cgroup below and at dir_fd, children first. Takes over dir_fd. */
+/* Calls visit for every cgroup below dir_fd, children before their parents. Takes over dir_fd. */
 static int cgroup_walk(int dir_fd, unsigned depth, CgroupVisitFn visit, void *userdata)
 {
         _cleanup_closedir_ DIR *dir = NULL;
@@ -281,14 +257,15 @@ static int cgroup_walk(int dir_fd, unsigned depth, CgroupVisitFn visit, void *us
 
                 if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
                         continue;
-                child = openat(dirfd(dir), entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-                if (child < 0)
+                if (cgroup_open(dirfd(dir), entry->d_name, &child) != 0)
                         continue; /* gone meanwhile */
                 r = cgroup_walk(child, depth + 1, visit, userdata);
+                if (r == 0)
+                        r = visit(dirfd(dir), entry->d_name, userdata);
                 if (r)
                         return error_fold(r);
         }
-        return error_fold(visit(dirfd(dir), userdata));
+        return 0;
 }
 
 struct cgroup_signal {
@@ -296,12 +273,31 @@ struct cgroup_signal {
         int n;
 };
 
-static int cgroup_visit_signal(int dir_fd, void *userdata)
+/* Sends the signal to each process that this cgroup lists itself. */
+static int cgroup_visit_signal(int parent_fd, const char *name, void *userdata)
 {
+        _cleanup_free_ char *text = NULL;
         struct cgroup_signal *s = userdata;
-        int r = cgroup_signal_members(dir_fd, s->signal, &s->n);
+        char path[NAME_MAX + 32];
+        char *rest, *line;
+        int r;
 
-        return r < 0 ? error_fold(r) : 0;
+        (void)snprintf(path, sizeof(path), "%s/cgroup.procs", name);
+        r = cgroup_read(parent_fd, path, &text);
+        if (r)
+                return r < 0 ? error_fold(r) : 0; /* gone meanwhile */
+        for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+                uint64_t pid;
+
+                /* 0 stands for a process outside of our pid namespace */
+                if (memstat_parse_u64(line, &pid) != 0 || pid == 0 || pid > INT_MAX)
+                        continue;
+                if (kill((pid_t)pid, s->signal) == 0)
+                        ++s->n;
+                else if (errno != ESRCH)
+                        return error_origin(-errno);
+        }
+        return 0;
 }
 
 static int cgroup_signal_tree(int parent_fd, const char *name, int signal, int *ret_n)
@@ -313,6 +309,8 @@ static int cgroup_signal_tree(int parent_fd, const char *name, int signal, int *
         if (r)
                 return error_fold(r);
         r = cgroup_walk(fd, 0, cgroup_visit_signal, &s);
+        if (r == 0)
+                r = cgroup_visit_signal(parent_fd, name, &s);
         if (r)
                 return error_fold(r);
         *ret_n = s.n;
@@ -345,38 +343,11 @@ int cgroup_kill(int parent_fd, const char *name, int signal, int *ret_n)
         return 0;
 }
 
-/* Removes the sub-directories of dir_fd, deepest first. Takes over dir_fd. */
-static int cgroup_remove_children(int dir_fd, unsigned depth)
+static int cgroup_visit_remove(int parent_fd, const char *name, void *userdata)
 {
-        _cleanup_closedir_ DIR *dir = NULL;
-        struct dirent *entry;
-        int r;
-
-        if (depth > CGROUP_DEPTH_MAX) {
-                (void)cleanup_close(dir_fd);
-                return error_origin(-ELOOP);
-        }
-        dir = fdopendir(dir_fd);
-        if (!dir) {
-                r = error_origin(-errno);
-                (void)cleanup_close(dir_fd);
-                return r;
-        }
-        while ((entry = readdir(dir))) {
-                int child;
-
-                if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
-                        continue;
-                child = openat(dirfd(dir), entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-                if (child >= 0) {
-                        r = cgroup_remove_children(child, depth + 1);
-                        if (r)
-                                return error_fold(r);
-                }
-                if (unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR) < 0 && errno != ENOENT)
-                        return errno == EBUSY ? CGROUP_E_BUSY : error_origin(-errno);
-        }
-        return 0;
+        if (unlinkat(parent_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
+                return 0;
+        return errno == EBUSY ? CGROUP_E_BUSY : error_origin(-errno);
 }
 
 int cgroup_remove(int parent_fd, const char *name)
@@ -393,7 +364,7 @@ int cgroup_remove(int parent_fd, const char *name)
         r = cgroup_open(parent_fd, name, &fd);
         if (r)
                 return error_fold(r);
-        r = cgroup_remove_children(fd, 0);
+        r = cgroup_walk(fd, 0, cgroup_visit_remove, NULL);
         if (r)
                 return error_fold(r);
         if (unlinkat(parent_fd, name, AT_REMOVEDIR) == 0)
@@ -424,10 +395,10 @@ int cgroup_get_xattr(int dir_fd, const char *name, char **ret_value)
         if (n < 0)
                 return errno == ENODATA || errno == EOPNOTSUPP ? CGROUP_E_ABSENT
                                                                : error_origin(-errno);
-        value = malloc((size_t)n + 1);
+        value = malloc((size_t)n + 2);
         if (!value)
                 return error_origin(-ENOMEM);
-        n = fgetxattr(dir_fd, full, value, (size_t)n);
+        n = fgetxattr(dir_fd, full, value, (size_t)n + 1); /* size 0 would ask for the size again */
         if (n < 0) /* it grew meanwhile: nobody but us writes it */
                 return error_origin(-errno);
         value[n] = '\0';

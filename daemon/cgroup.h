@@ -34,7 +34,8 @@ int cgroup_open(int parent_fd, const char *name, int *ret_fd);
 int cgroup_set(int dir_fd, const char *file, const char *value, int *ret_errno);
 
 /*
- * Reads one file whole into a NUL-terminated text, the caller's to free(). At most 1 MiB.
+ * Reads one file whole into a NUL-terminated text, the caller's to free(). At most 64 MiB, which
+ * holds the pids of as many processes as a kernel can have.
  * 0, CGROUP_E_GONE, CGROUP_E_ABSENT (no such file, or EOPNOTSUPP as PSI files say), <0.
  */
 int cgroup_read(int dir_fd, const char *file, char **ret_text);

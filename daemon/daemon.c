@@ -247,8 +247,10 @@ static int daemon_start_storage(Daemon *d)
         if (r < 0)
                 return error_fold(r);
         r = worker_new(store, &d->worker); /* takes the store over */
-        if (r < 0)
+        if (r < 0) {
+                (void)store_free(store);
                 return error_fold(r);
+        }
         return error_fold(loop_add_fd(d->loop, "worker", LOOP_PRIORITY_KERNEL,
                                       worker_get_fd(d->worker), daemon_on_worker, d,
                                       &d->worker_source));

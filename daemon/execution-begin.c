@@ -263,7 +263,7 @@ static int execution_note_attached(Execution *e, pid_t pid, bool late, const cha
                 if (r < 0)
                         return error_fold(r);
         }
-        if (*origin && !e->metadata.origin && row_set_text(&e->metadata.origin, origin) < 0)
+        if (*origin && row_set_text(&e->metadata.origin, origin) < 0)
                 return error_origin(-ENOMEM);
         return changed ? error_fold(execution_save_metadata(e, -1)) : 0;
 }
@@ -295,7 +295,8 @@ int execution_attach(Execution *e, pid_t pid, int pidfd, bool announced, int *re
         }
         if (e->state == EXECUTION_CREATED)
                 execution_set_state(e, EXECUTION_RUNNING);
-        return execution_look(e, EXECUTION_LOOK_EVENTS);
+        loop_report(e->context->loop, "execution", execution_look(e, EXECUTION_LOOK_EVENTS));
+        return 0; /* whatever that was: pidfd is ours now */
 }
 
 int execution_release(Execution *e, pid_t pid, int *ret_errno)
@@ -304,7 +305,8 @@ int execution_release(Execution *e, pid_t pid, int *ret_errno)
         char path[8192];
         int r;
 
-        if (!e->metadata.origin || e->metadata.runner_pid != pid)
+        if (!e->metadata.origin || e->metadata.runner_pid != pid || e->runner_fd < 0 ||
+            process_has_ended(e->runner_fd))
                 return EXECUTION_E_NO_PROCESS;
         (void)snprintf(path, sizeof(path), "%s%s", hierarchy_mount_point(e->context->hierarchy),
                        e->metadata.origin);

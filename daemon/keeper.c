@@ -26,6 +26,7 @@
 #include <systemd/sd-daemon.h>
 
 #define KEEPER_REPLACEMENT_OPTION "--keeper-replacement="
+#define KEEPER_TRIES 100
 
 static int keeper_fail(const char *what, const char *path, int e)
 {
@@ -77,32 +78,49 @@ int keeper_run(void)
         return EXIT_SUCCESS;
 }
 
-int keeper_run_replacement(const char *directory)
+int keeper_run_replacement(void)
 {
-        _cleanup_close_ int fd = -1;
-        int r, e = 0;
-
-        fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (fd < 0)
-                return keeper_fail("open", directory, errno);
-        r = cgroup_attach(fd, ".", getpid(), &e);
-        if (r)
-                return keeper_fail("move to", directory, r < 0 ? -r : e);
-        fd = cleanup_close(fd);
         keeper_sleep();
         return EXIT_SUCCESS;
 }
 
-int keeper_spawn_replacement(const char *root_path, pid_t *ret_pid)
+/* systemd removes keeper/ while it is empty, also right after we have made it: then once more. */
+static int keeper_put(int root_fd, pid_t pid)
+{
+        int r = 0, e = 0;
+
+        for (unsigned i = 0; i < KEEPER_TRIES; ++i) {
+                uint64_t id;
+
+                r = cgroup_create(root_fd, HIERARCHY_KEEPER, &id);
+                if (r < 0)
+                        return error_fold(r);
+                if (r && r != CGROUP_E_EXISTS)
+                        break;
+                r = cgroup_attach(root_fd, HIERARCHY_KEEPER, pid, &e);
+                if (r != CGROUP_E_GONE)
+                        break;
+        }
+        if (r < 0)
+                return error_fold(r);
+        return r == CGROUP_E_REFUSED ? error_origin(-e) : r ? KEEPER_E_GONE : 0;
+}
+
+int keeper_spawn_replacement(int root_fd, const char *root_path, pid_t *ret_pid)
 {
         char option[PATH_MAX + 64];
         char *argv[] = { (char[]){ "cgtaskd" }, option, NULL };
-        int e;
+        int e, r;
 
         (void)snprintf(option, sizeof(option), KEEPER_REPLACEMENT_OPTION "%s/" HIERARCHY_KEEPER,
                        root_path);
         e = posix_spawn(ret_pid, "/proc/self/exe", NULL, NULL, argv, environ);
-        return e ? error_origin(-e) : 0;
+        if (e)
+                return error_origin(-e);
+        r = keeper_put(root_fd, *ret_pid);
+        if (r)
+                (void)kill(*ret_pid, SIGKILL);
+        return error_fold(r);
 }
 
 static bool keeper_is_replacement(pid_t pid)

@@ -18,13 +18,20 @@
 int keeper_run(void);
 
 /*
- * `cgtaskd --keeper-replacement=DIR`: moves into DIR (an absolute path of a keeper/ directory) and
- * sleeps. Returns an exit status.
+ * `cgtaskd --keeper-replacement=DIR`: sleeps until SIGTERM; whoever started it puts it into DIR, so
+ * that it is there before it has run. Returns an exit status.
  */
-int keeper_run_replacement(const char *directory);
+int keeper_run_replacement(void);
 
-/* Starts a replacement for the keeper of the parent at root_path. *ret_pid: the child. 0, <0. */
-int keeper_spawn_replacement(const char *root_path, pid_t *ret_pid);
+enum {
+        KEEPER_E_GONE = 1, /* the parent is not there any more */
+};
+
+/*
+ * Starts a replacement and puts it into keeper/ of the parent (root_fd, at root_path); makes keeper/
+ * again if systemd has removed it already. *ret_pid: the child. 0, KEEPER_E_GONE, <0.
+ */
+int keeper_spawn_replacement(int root_fd, const char *root_path, pid_t *ret_pid);
 
 /* Who sits in keeper/ (root_fd: the parent): 0 nobody. *ret_is_replacement tells which sort. */
 pid_t keeper_find(int root_fd, bool *ret_is_replacement);

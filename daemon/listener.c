@@ -23,13 +23,17 @@
 #include <sys/un.h>
 
 #define LISTENER_PAUSE_USEC USEC_PER_SEC
-/* Refused peers are told why; this many more than MaxConnections may be waiting to hear it. */
+/*
+ * Refused peers are told why; this many may be waiting to hear it, further ones are closed unheard.
+ * They are counted apart, so that strangers cannot use up what MaxConnections gives to others.
+ */
 #define LISTENER_REFUSED_MAX 64
 
 typedef struct ListenerEntry {
         Listener *listener;
         Peer *peer;
         User *user;
+        bool refused;
         LIST_ENTRY(ListenerEntry) link;
 } ListenerEntry;
 
@@ -43,7 +47,7 @@ struct Listener {
         UserTable *users;
         PeerHandler handler;
         LIST_HEAD(, ListenerEntry) entries;
-        size_t n_entries;
+        size_t n_entries, n_refused;
 };
 
 static void listener_on_closed(void *userdata)
@@ -52,6 +56,7 @@ static void listener_on_closed(void *userdata)
 
         LIST_REMOVE(entry, link);
         --entry->listener->n_entries;
+        entry->listener->n_refused -= entry->refused;
         if (entry->user) {
                 --entry->user->n_connections;
                 user_forget(entry->listener->users, entry->user);
@@ -59,38 +64,47 @@ static void listener_on_closed(void *userdata)
         free(entry);
 }
 
-static void listener_refuse_quota(Peer *peer, const char *quota, uint64_t limit)
+/* parameters are taken over. The entry may be gone afterwards. */
+static void listener_refuse(Listener *listener, ListenerEntry *entry, const char *error,
+                            json_t *parameters)
 {
-        json_t *parameters =
-                json_pack("{s:s, s:I}", "quota", quota, "limit", (json_int_t)limit);
-
-        peer_refuse(peer, WIRE_ERROR_QUOTA_EXCEEDED, parameters);
+        entry->refused = true;
+        if (++listener->n_refused > LISTENER_REFUSED_MAX)
+                peer_close(entry->peer);
+        else
+                peer_refuse(entry->peer, error, parameters);
         json_decref(parameters);
 }
 
-static void listener_refuse_stranger(Listener *listener, Peer *peer)
+static void listener_refuse_quota(Listener *listener, ListenerEntry *entry, const char *quota,
+                                  uint64_t limit)
 {
-        char reason[256];
-        json_t *parameters;
+        listener_refuse(listener, entry, WIRE_ERROR_QUOTA_EXCEEDED,
+                        json_pack("{s:s, s:I}", "quota", quota, "limit", (json_int_t)limit));
+}
 
-        access_explain_refusal(listener->groups, peer_get_uid(peer), reason, sizeof(reason));
-        parameters = json_pack("{s:s}", "reason", reason);
-        peer_refuse(peer, WIRE_ERROR_PERMISSION_DENIED, parameters);
-        json_decref(parameters);
+static void listener_refuse_stranger(Listener *listener, ListenerEntry *entry)
+{
+        char reason[256] = "";
+
+        if (listener->n_refused < LISTENER_REFUSED_MAX) /* it reads files */
+                access_explain_refusal(listener->groups, peer_get_uid(entry->peer), reason,
+                                       sizeof(reason));
+        listener_refuse(listener, entry, WIRE_ERROR_PERMISSION_DENIED,
+                        json_pack("{s:s}", "reason", reason));
 }
 
 static void listener_admit(Listener *listener, ListenerEntry *entry)
 {
         const Config *config = listener->config;
         AccessRights rights = peer_get_rights(entry->peer);
-        User *user = entry->user;
 
         if (!rights.launch && !rights.read)
-                listener_refuse_stranger(listener, entry->peer);
-        else if (listener->n_entries > config->max_connections)
-                listener_refuse_quota(entry->peer, "MaxConnections", config->max_connections);
-        else if (!rights.root && user->n_connections > config->max_connections_per_user)
-                listener_refuse_quota(entry->peer, "MaxConnectionsPerUser",
+                listener_refuse_stranger(listener, entry);
+        else if (listener->n_entries - listener->n_refused > config->max_connections)
+                listener_refuse_quota(listener, entry, "MaxConnections", config->max_connections);
+        else if (!rights.root && entry->user->n_connections > config->max_connections_per_user)
+                listener_refuse_quota(listener, entry, "MaxConnectionsPerUser",
                                       config->max_connections_per_user);
 }
 
@@ -100,10 +114,6 @@ static int listener_accept(Listener *listener, int fd)
         ListenerEntry *entry;
         int r;
 
-        if (listener->n_entries >= listener->config->max_connections + LISTENER_REFUSED_MAX) {
-                (void)cleanup_close(fd);
-                return 0;
-        }
         entry = calloc(1, sizeof(*entry));
         if (!entry) {
                 (void)cleanup_close(fd);
@@ -205,6 +215,7 @@ int listener_bind(const char *path, int *ret_fd)
 {
         struct sockaddr_un address = { .sun_family = AF_UNIX };
         _cleanup_close_ int fd = -1;
+        struct stat st;
 
         if (strlen(path) >= sizeof(address.sun_path))
                 return error_origin(-ENAMETOOLONG);
@@ -212,8 +223,8 @@ int listener_bind(const char *path, int *ret_fd)
         fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (fd < 0)
                 return error_origin(-errno);
-        if (unlink(path) < 0 && errno != ENOENT)
-                return error_origin(-errno);
+        if (lstat(path, &st) == 0 && S_ISSOCK(st.st_mode)) /* nothing else is ours to remove */
+                (void)unlink(path);
         if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
             chmod(path, 0666) < 0 || listen(fd, SOMAXCONN) < 0)
                 return error_origin(-errno);

@@ -57,7 +57,7 @@ int loop_new(Loop **ret_loop)
         return 0;
 }
 
-static void loop_bury(Loop *loop)
+void loop_bury(Loop *loop)
 {
         LoopCorpse *c;
 
@@ -184,7 +184,8 @@ int loop_reap(Loop *loop, void (*fn)(void *object), void *object)
 int loop_run(Loop *loop)
 {
         while (!loop->exiting) {
-                if (event_base_loop(loop->base, EVLOOP_ONCE) < 0)
+                /* 1: no source is left, so nothing could ever happen any more */
+                if (event_base_loop(loop->base, EVLOOP_ONCE) != 0)
                         return error_origin(-EIO);
                 loop_bury(loop);
         }

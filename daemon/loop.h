@@ -45,6 +45,8 @@ LoopSource *loop_source_free(LoopSource *source);
 
 /* Calls fn(object) after the handlers of this turn have returned (or at loop_free()). */
 int loop_reap(Loop *loop, void (*fn)(void *object), void *object);
+/* Does it now: for owners that go while the loop does not run, before what their objects lean on. */
+void loop_bury(Loop *loop);
 
 /* Until loop_exit(); returns what that was given. */
 int loop_run(Loop *loop);

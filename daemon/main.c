@@ -26,7 +26,6 @@ typedef enum MainAction {
 typedef struct MainOptions {
         MainAction action;
         DaemonOptions daemon;
-        const char *keeper_directory;
         int log_level;
 } MainOptions;
 
@@ -100,7 +99,6 @@ static bool main_parse(int argc, char *argv[], MainOptions *ret)
                         break;
                 case REPLACEMENT:
                         o.action = MAIN_KEEPER_REPLACEMENT;
-                        o.keeper_directory = optarg;
                         break;
                 case DEBUG:
                         o.log_level = LOG_DEBUG;
@@ -180,7 +178,7 @@ int main(int argc, char *argv[])
         case MAIN_KEEPER:
                 return keeper_run();
         case MAIN_KEEPER_REPLACEMENT:
-                return keeper_run_replacement(options.keeper_directory);
+                return keeper_run_replacement();
         case MAIN_CHECK_CONFIG:
         case MAIN_DUMP_CONFIG:
                 return main_config(&options);

@@ -66,7 +66,17 @@ static void metadata_json_decref(json_t **json)
 /* Leaves out what has its default, so that a typical xattr is about 300 bytes. */
 static int metadata_put_text(json_t *o, const char *key, const char *value)
 {
-        return value ? json_object_set_new(o, key, json_string(value)) : 0;
+        json_t *v;
+
+        if (!value)
+                return 0;
+        v = json_string(value);
+        if (v)
+                return json_object_set_new(o, key, v);
+        /* no memory; or no UTF-8, which the name of a cgroup need not be: that is left out */
+        v = json_stringn_nocheck(value, strlen(value));
+        json_decref(v);
+        return v ? 0 : -1;
 }
 
 static int metadata_put_integer(json_t *o, const char *key, uint64_t value)
@@ -149,6 +159,8 @@ static int metadata_decode_object(const json_t *o, Metadata *m)
                 if (r)                                                                             \
                         return error_fold(r);                                                      \
                 m->member = (__typeof__(m->member))value;                                          \
+                if ((int64_t)m->member != value)                                                   \
+                        return METADATA_E_INVALID;                                                 \
         }
 #define METADATA_TAKE_FLAG(member) m->member = json_is_true(json_object_get(o, #member));
 #define METADATA_TAKE(kind, member) METADATA_TAKE_##kind(member)

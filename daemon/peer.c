@@ -9,7 +9,9 @@
  * dropped at MaxPendingOutputBytes.
  *
  * Closing has two steps: peer_close() releases what others hold of the peer, and the memory goes
- * after the turn of the loop. A client that only shut down its sending side still gets the answers.
+ * after the turn of the loop. An answer never closes the peer under whoever gives it: one that is
+ * dropped for its output stays deaf and mute until its deadline, which is at once. A client that only
+ * shut down its sending side still gets the answers.
  */
 
 #include "peer.h"
@@ -42,7 +44,8 @@ struct Peer {
         const Config *config;
         PeerHandler handler;
         struct bufferevent *bev;
-        LoopSource *deadline; /* of a message that is not complete, or of a refused peer */
+        size_t max_message_bytes; /* as at the beginning: the read watermark depends on it */
+        LoopSource *deadline;     /* of a message that is not complete, or of a refused peer */
         struct ucred credentials;
         AccessRights rights;
         uint64_t accepted_boottime_usec;
@@ -51,6 +54,8 @@ struct Peer {
         LIST_HEAD(, PeerMade) made;
         bool busy; /* a call waits for its answer */
         bool oneway;
+        bool in_message; /* the deadline runs from its first byte */
+        bool dropped;    /* too much output: about to be closed */
         bool in_process, ended, closing, close_when_flushed;
 };
 
@@ -108,6 +113,8 @@ int peer_open_process(const Peer *peer, int *ret_pidfd)
                 *ret_pidfd = TAKE_FD(fd);
                 return 0;
         }
+        if (errno == ESRCH) /* it was reaped: its number is anybody's */
+                return PROCESS_E_GONE;
         r = process_open(peer->credentials.pid, &fd);
         if (r)
                 return error_fold(r);
@@ -141,7 +148,7 @@ static void peer_free(void *object)
 
 static int peer_end_input(Peer *peer)
 {
-        if (peer->ended)
+        if (peer->ended && LIST_EMPTY(&peer->made))
                 return 0;
         peer->ended = true;
         return peer->handler.gone ? error_fold(peer->handler.gone(peer->handler.userdata, peer)) : 0;
@@ -202,9 +209,11 @@ static int peer_write(Peer *peer, const char *text)
         /* the NUL is part of the frame */
         if (evbuffer_add(output, text, strlen(text) + 1) < 0)
                 return error_origin(-ENOMEM);
-        if (evbuffer_get_length(output) > peer->config->max_pending_output_bytes)
-                peer_close(peer);
-        return 0;
+        if (evbuffer_get_length(output) <= peer->config->max_pending_output_bytes)
+                return 0;
+        peer->dropped = true;
+        bufferevent_disable(peer->bev, EV_READ);
+        return error_fold(peer_arm_deadline(peer, 0));
 }
 
 static int peer_answer(Peer *peer, const char *error, json_t *parameters, bool continues)
@@ -217,7 +226,7 @@ static int peer_answer(Peer *peer, const char *error, json_t *parameters, bool c
         json_decref(parameters);
         if (r < 0)
                 return error_fold(r);
-        if (!peer->oneway && !peer->closing) {
+        if (!peer->oneway && !peer->closing && !peer->dropped) {
                 r = peer_write(peer, text);
                 if (r < 0)
                         return error_fold(r);
@@ -256,7 +265,7 @@ static int peer_refuse_oversized(Peer *peer)
 {
         _cleanup_free_ char *text = NULL;
         json_t *parameters = json_pack("{s:s, s:I}", "quota", "MaxMessageBytes", "limit",
-                                       (json_int_t)peer->config->max_message_bytes);
+                                       (json_int_t)peer->max_message_bytes);
         int r;
 
         r = varlink_format_reply(WIRE_ERROR_QUOTA_EXCEEDED, parameters, false, &text);
@@ -265,11 +274,19 @@ static int peer_refuse_oversized(Peer *peer)
                 r = peer_write(peer, text);
         if (r < 0)
                 return error_fold(r);
-        if (!peer->closing) {
-                bufferevent_disable(peer->bev, EV_READ);
-                peer_flush_and_close(peer);
-        }
-        return 0;
+        bufferevent_disable(peer->bev, EV_READ);
+        peer_flush_and_close(peer);
+        return peer->closing || peer->dropped ? 0
+                                              : error_fold(peer_arm_deadline(peer, PEER_REFUSED_USEC));
+}
+
+/* A message has begun: the time for all of it runs, however often a piece of it comes. */
+static int peer_begin_message(Peer *peer)
+{
+        if (peer->in_message)
+                return 0;
+        peer->in_message = true;
+        return error_fold(peer_arm_deadline(peer, PEER_MESSAGE_USEC));
 }
 
 static int peer_dispatch(Peer *peer, const char *text, size_t n)
@@ -299,13 +316,14 @@ static int peer_process_one(Peer *peer)
 
         if (end.pos < 0) {
                 n = evbuffer_get_length(input);
-                if (n > peer->config->max_message_bytes)
+                if (n > peer->max_message_bytes)
                         return error_fold(peer_refuse_oversized(peer));
-                return n > 0 ? error_fold(peer_arm_deadline(peer, PEER_MESSAGE_USEC)) : 0;
+                return n > 0 ? error_fold(peer_begin_message(peer)) : 0;
         }
         n = (size_t)end.pos;
-        if (n > peer->config->max_message_bytes)
+        if (n > peer->max_message_bytes)
                 return error_fold(peer_refuse_oversized(peer));
+        peer->in_message = false;
         loop_source_disarm(peer->deadline);
         text = malloc(n + 1);
         if (!text)
@@ -322,10 +340,11 @@ static int peer_process_refused(Peer *peer)
         int r = 0;
 
         (void)evbuffer_drain(input, evbuffer_get_length(input));
-        if (end.pos < 0 || peer->close_when_flushed)
+        if (peer->close_when_flushed)
                 return 0;
-        r = peer_write(peer, peer->refusal);
-        if (!peer->closing)
+        if (end.pos >= 0)
+                r = peer_write(peer, peer->refusal);
+        if (end.pos >= 0 || peer->ended) /* ended: it did not ask, so it is not told */
                 peer_flush_and_close(peer);
         return error_fold(r);
 }
@@ -344,7 +363,7 @@ static int peer_process(Peer *peer)
         if (peer->refusal)
                 return error_fold(peer_process_refused(peer));
         peer->in_process = true;
-        while (r > 0 && !peer->busy && !peer->closing && !peer->close_when_flushed)
+        while (r > 0 && !peer->busy && !peer->closing && !peer->dropped && !peer->close_when_flushed)
                 r = peer_process_one(peer);
         peer->in_process = false;
         if (r < 0)
@@ -418,6 +437,7 @@ int peer_new(Loop *loop, int fd, const Config *config, const PeerHandler *handle
                 return error_origin(-ENOMEM);
         peer->loop = loop;
         peer->config = config;
+        peer->max_message_bytes = config->max_message_bytes;
         peer->handler = *handler;
         LIST_INIT(&peer->made);
         r = peer_identify(peer, fd, groups);

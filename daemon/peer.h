@@ -21,7 +21,10 @@ typedef struct Peer Peer;
 typedef struct PeerHandler {
         /* Answer with peer_reply() or peer_error(), now or later; one call at a time. */
         int (*call)(void *userdata, Peer *peer, const VarlinkCall *call);
-        /* It will send nothing any more; answers may still reach it. At most once. */
+        /*
+         * It will send nothing any more; answers may still reach it. Once; and again when it is
+         * closed, if it has got executions since then from calls that had been sent before.
+         */
         int (*gone)(void *userdata, Peer *peer);
         void *userdata;
         /* It is closed and about to be freed. */
@@ -62,7 +65,11 @@ AccessRights peer_get_rights(const Peer *peer);
  */
 int peer_open_process(const Peer *peer, int *ret_pidfd);
 
-/* The answer to the current call. parameters is taken over and may be NULL. */
+/*
+ * The answer to the current call. parameters is taken over and may be NULL. With continues, what is
+ * pending stays valid, whatever becomes of the peer; the last answer may be followed by the peer's
+ * next call, or by its end, before it returns.
+ */
 int peer_reply(Peer *peer, json_t *parameters, bool continues);
 int peer_error(Peer *peer, const char *error, json_t *parameters);
 /* True while more output waits than a peer should have: stop producing until writable(). */

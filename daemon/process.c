@@ -20,7 +20,10 @@
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 
-#define PROCESS_FILE_MAX 8192 /* /proc/PID/status is about 1.5 KiB, more with many groups */
+#define PROCESS_CGROUP_MAX 8192
+/* /proc/PID/status is about 1.5 KiB, but 720 KiB with all the groups that a process can have. */
+#define PROCESS_STATUS_FIRST 4096
+#define PROCESS_STATUS_MAX (1024 * 1024)
 
 int process_open(pid_t pid, int *ret_pidfd)
 {
@@ -41,6 +44,7 @@ bool process_has_ended(int pidfd)
         return poll(&p, 1, 0) > 0 && p.revents != 0;
 }
 
+/* As much as fits, with a NUL. */
 static int process_read_file(pid_t pid, const char *file, char *buffer, size_t n)
 {
         _cleanup_close_ int fd = -1;
@@ -97,14 +101,29 @@ bool process_parse_status(const char *text, ProcessStatus *ret_status)
         return true;
 }
 
+/*
+ * Whole, however long it is: NSpid stands behind Groups, and a text cut in between would pass for
+ * that of a kernel without pid namespaces.
+ */
 int process_read_status(pid_t pid, ProcessStatus *ret_status)
 {
-        char text[PROCESS_FILE_MAX];
-        int r = process_read_file(pid, "status", text, sizeof(text));
+        _cleanup_free_ char *text = NULL;
+        int r;
 
-        if (r)
-                return error_fold(r);
-        return process_parse_status(text, ret_status) ? 0 : error_origin(-EBADMSG);
+        for (size_t size = PROCESS_STATUS_FIRST; size <= PROCESS_STATUS_MAX; size *= 2) {
+                char *larger = realloc(text, size);
+
+                if (!larger)
+                        return error_origin(-ENOMEM);
+                text = larger;
+                r = process_read_file(pid, "status", text, size);
+                if (r)
+                        return error_fold(r);
+                if (strlen(text) < size - 1)
+                        return process_parse_status(text, ret_status) ? 0
+                                                                      : error_origin(-EBADMSG);
+        }
+        return error_origin(-EFBIG);
 }
 
 bool process_parse_start(const char *text, uint64_t *ret_ticks)
@@ -136,7 +155,7 @@ int process_read_start(pid_t pid, uint64_t *ret_ticks)
 
 int process_read_cgroup(pid_t pid, char *buffer, size_t n)
 {
-        char text[PROCESS_FILE_MAX];
+        char text[PROCESS_CGROUP_MAX];
         const char *line;
         size_t length;
         int r;

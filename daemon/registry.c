@@ -331,6 +331,7 @@ Registry *registry_free(Registry *registry)
         if (!registry)
                 return NULL;
         registry->recheck_timer = loop_source_free(registry->recheck_timer);
+        loop_bury(registry->context.loop); /* the removed ones lean on our context, too */
         tdestroy(registry->by_id, registry_ignore);
         while ((e = TAILQ_FIRST(&registry->all))) {
                 TAILQ_REMOVE(&registry->all, e, link);

@@ -135,6 +135,7 @@ Watch *watch_free(Watch *watch)
 int watch_add(Watch *watch, const char *path, void *subject, int cookie, int *ret_wd)
 {
         _cleanup_free_ WatchEntry *entry = NULL;
+        WatchEntry **node;
         int wd;
 
         if (watch->fd < 0)
@@ -152,10 +153,13 @@ int watch_add(Watch *watch, const char *path, void *subject, int cookie, int *re
                 return WATCH_E_FULL;
         }
         *entry = (WatchEntry){ .wd = wd, .cookie = cookie, .subject = subject };
-        if (!tsearch(entry, &watch->entries, watch_compare)) {
+        node = tsearch(entry, &watch->entries, watch_compare);
+        if (!node) {
                 (void)inotify_rm_watch(watch->fd, wd);
                 return error_origin(-ENOMEM);
         }
+        if (*node != entry) /* the kernel gives the same descriptor for the same file */
+                return error_origin(-EEXIST);
         ++watch->n_entries;
         entry = NULL;
         *ret_wd = wd;
