@@ -111,6 +111,9 @@ Execution *api_find(Api *api, Peer *peer, const VarlinkCall *call, bool may_end,
         if (!e) {
                 if (ret_missing)
                         *ret_missing = id;
+                else if (!hierarchy_is_ready(api->context.hierarchy)) /* not adopted yet, perhaps */
+                        *ret_r = api_answer_reason(peer, WIRE_ERROR_NOT_READY,
+                                                   hierarchy_reason(api->context.hierarchy));
                 else
                         *ret_r = api_answer_id(peer, WIRE_ERROR_NO_SUCH_EXECUTION, id);
                 return NULL;

@@ -233,6 +233,13 @@ int cgroup_attach(int parent_fd, const char *name, pid_t pid, int *ret_errno)
         }
 }
 
+/* Workloads name nested cgroups as they like, with a dot in front too. */
+static bool cgroup_is_child(const struct dirent *entry)
+{
+        return entry->d_type == DT_DIR && strcmp(entry->d_name, ".") != 0 &&
+               strcmp(entry->d_name, "..") != 0;
+}
+
 typedef int (*CgroupVisitFn)(int parent_fd, const char *name, void *userdata);
 
 /* Calls visit for every cgroup below dir_fd, children before their parents. Takes over dir_fd. */
@@ -253,9 +260,9 @@ static int cgroup_walk(int dir_fd, unsigned depth, CgroupVisitFn visit, void *us
                 return r;
         }
         while ((entry = readdir(dir))) {
-                int child;
+                int child = -1;
 
-                if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+                if (!cgroup_is_child(entry))
                         continue;
                 if (cgroup_open(dirfd(dir), entry->d_name, &child) != 0)
                         continue; /* gone meanwhile */
@@ -294,7 +301,7 @@ static int cgroup_visit_signal(int parent_fd, const char *name, void *userdata)
                         continue;
                 if (kill((pid_t)pid, s->signal) == 0)
                         ++s->n;
-                else if (errno != ESRCH)
+                else if (errno != ESRCH && errno != EPERM) /* EPERM: a security module said no */
                         return error_origin(-errno);
         }
         return 0;

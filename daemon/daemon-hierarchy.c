@@ -3,10 +3,10 @@
  * Looking after the executions' parent.
  *
  * Layout SYSTEMD: cgtask-executions.service is started after us; until its keeper sits in keeper/
- * the hierarchy is not ready and Creates wait. If the keeper dies, systemd would remove the subtree,
- * finished cgroups included, once it is empty; so a replacement is forked into keeper/ at once. While
- * it sits there the unit stays failed, and systemd refuses to start it. When no execution is left,
- * the replacement is ended, the subtree goes, and the unit is started anew.
+ * the hierarchy is not ready and Creates wait. If the keeper dies, systemd removes what is empty in
+ * the subtree, keeper/ itself for one, and all of it once nobody is left; so a replacement is put
+ * into keeper/ at once. While it sits there the unit stays failed, and systemd refuses to start it.
+ * When no execution is left, the replacement is ended, the subtree goes, and the unit is started anew.
  *
  * When the parent becomes ready for the first time, what an earlier daemon left in it is adopted,
  * and rows still `running` that have no cgroup any more are closed as lost.
@@ -184,12 +184,41 @@ static int daemon_ask_for_unit(Daemon *d)
         return 0;
 }
 
-/* True if the unit's own process is about to move to keeper/, or is there. */
+static bool daemon_is_populated(int root_fd, const char *name)
+{
+        bool populated = false;
+
+        return cgroup_read_populated(root_fd, name, &populated) == 0 && populated;
+}
+
+/* True if the unit's own process is about to move to keeper/, or has just done so. */
 static bool daemon_unit_is_starting(int root_fd)
 {
         char text[256];
 
-        return cgroup_read_into(root_fd, "cgroup.procs", text, sizeof(text)) == 0 && *text;
+        if (cgroup_read_into(root_fd, "cgroup.procs", text, sizeof(text)) == 0 && *text)
+                return true;
+        return daemon_is_populated(root_fd, HIERARCHY_KEEPER);
+}
+
+/* True if a keeper was there: its directory is, or executions live without one. */
+static bool daemon_is_orphaned(int root_fd)
+{
+        return faccessat(root_fd, HIERARCHY_KEEPER, F_OK, 0) == 0 || daemon_is_populated(root_fd, ".");
+}
+
+/* Holds the parent before systemd sees it empty. 0, KEEPER_E_GONE, <0. */
+static int daemon_hold(Daemon *d, int root_fd)
+{
+        pid_t pid;
+        int r;
+
+        r = keeper_spawn_replacement(root_fd, hierarchy_root_path(d->hierarchy), &pid);
+        if (r == 0)
+                log_warning("The keeper of the executions' cgroup died: pid %d replaces it, the unit "
+                            "is restarted when no execution is left",
+                            (int)pid);
+        return error_fold(r);
 }
 
 /* Not ready in layout SYSTEMD: is the keeper dead, or has it not been born yet? */
@@ -200,21 +229,14 @@ static int daemon_revive(Daemon *d)
         int r;
 
         fd = open(hierarchy_root_path(d->hierarchy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (fd < 0 || !worth_holding || faccessat(fd, HIERARCHY_KEEPER, F_OK, 0) < 0)
+        if (fd < 0 || !worth_holding || !daemon_is_orphaned(fd))
                 return clock_monotonic_usec() - d->not_ready_since_usec > DAEMON_UNIT_GRACE_USEC
                                ? error_fold(daemon_ask_for_unit(d))
                                : 0;
-        if (d->replacement_pid && kill(d->replacement_pid, 0) == 0)
-                return 0; /* on its way */
         if (daemon_unit_is_starting(fd))
                 return 0;
-        r = keeper_spawn_replacement(hierarchy_root_path(d->hierarchy), &d->replacement_pid);
-        if (r < 0)
-                return error_fold(r);
-        log_warning("The keeper of the executions' cgroup is gone: pid %d holds it now, the unit is "
-                    "restarted when no execution is left",
-                    (int)d->replacement_pid);
-        return 0;
+        r = daemon_hold(d, fd); /* gone: the next look finds that */
+        return r < 0 ? error_fold(r) : 0;
 }
 
 /* No execution is left and a replacement holds the parent: let go, so that the unit can start. */
@@ -226,7 +248,6 @@ static int daemon_end_replacement(Daemon *d)
         if (pid > 0 && is_replacement && kill(pid, SIGKILL) < 0 && errno != ESRCH)
                 return error_origin(-errno);
         d->keeper = DAEMON_KEEPER_NONE;
-        d->replacement_pid = 0;
         watch_remove(d->watch, d->keeper_wd);
         d->keeper_wd = -1;
         hierarchy_invalidate(d->hierarchy);
@@ -280,7 +301,6 @@ static int daemon_on_ready(Daemon *d)
                           "`unsupported` (memory.peak came with Linux 5.19)",
                           d->host.kernel_release);
         }
-        d->replacement_pid = 0;
         d->not_ready_since_usec = 0;
         r = daemon_watch_keeper(d);
         if (r == 0 && !d->adopted)
@@ -297,32 +317,25 @@ static int daemon_on_ready(Daemon *d)
 /* The parent was ready: is its keeper still there? */
 static int daemon_check_keeper(Daemon *d)
 {
-        bool populated = false;
-        int r;
+        int root_fd = hierarchy_root_fd(d->hierarchy);
+        int r = KEEPER_E_GONE;
 
         if (hierarchy_layout(d->hierarchy) != HIERARCHY_LAYOUT_SYSTEMD)
                 return 0;
-        r = cgroup_read_populated(hierarchy_root_fd(d->hierarchy), HIERARCHY_KEEPER, &populated);
-        if (r < 0)
-                return error_fold(r);
-        if (r == 0 && populated) {
+        if (daemon_is_populated(root_fd, HIERARCHY_KEEPER)) {
                 if (d->keeper == DAEMON_KEEPER_REPLACEMENT && registry_count(d->registry) == 0)
                         return error_fold(daemon_end_replacement(d));
                 return 0;
         }
+        if (registry_count(d->registry) > 0)
+                r = daemon_hold(d, root_fd);
+        if (r == 0)
+                r = daemon_watch_keeper(d);
+        if (r != KEEPER_E_GONE)
+                return error_fold(r);
+        /* nothing is left to hold */
         d->keeper = DAEMON_KEEPER_NONE;
         d->not_ready_since_usec = clock_monotonic_usec();
-        if (r == 0) { /* the directory is there, nobody in it: hold it before systemd sees it empty */
-                d->replacement_pid = 0;
-                r = keeper_spawn_replacement(hierarchy_root_path(d->hierarchy), &d->replacement_pid);
-                if (r < 0)
-                        return error_fold(r);
-                d->keeper = DAEMON_KEEPER_REPLACEMENT;
-                log_warning("The keeper of the executions' cgroup died: pid %d replaces it, the unit "
-                            "is restarted when no execution is left",
-                            (int)d->replacement_pid);
-                return 0;
-        }
         hierarchy_invalidate(d->hierarchy);
         return error_fold(loop_source_arm(d->hierarchy_timer, DAEMON_POLL_USEC));
 }

@@ -51,7 +51,6 @@ struct Daemon {
         int keeper_wd;
         bool adopted, starting_unit;
         uint64_t not_ready_since_usec, unit_asked_usec; /* 0: is ready; never */
-        pid_t replacement_pid;
 };
 
 int daemon_hierarchy_start(Daemon *daemon);

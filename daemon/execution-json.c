@@ -3,9 +3,12 @@
 
 #include "execution-json.h"
 
+/* A path or a damaged row may hold what is not UTF-8: that is left out, as is what no memory is for. */
 static int execution_json_put_text(json_t *o, const char *member, const char *value)
 {
-        return value ? json_object_set_new(o, member, json_string(value)) : 0;
+        json_t *text = value ? json_string(value) : NULL;
+
+        return text ? json_object_set_new(o, member, text) : 0;
 }
 
 static int execution_json_put_json(json_t *o, const char *member, const char *value)

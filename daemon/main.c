@@ -42,7 +42,7 @@ static void main_help(void)
                      "     --dump-config           print the configuration in force, exit\n"
                      "     --keeper                be the keeper of the executions' cgroup\n"
                      "     --debug                 log every change of state\n"
-                     "  -h --help                  show this help\n"
+                     "  -h, --help                 show this help\n"
                      "     --version               show the version\n\n"
                      "See cgtaskd(8).\n");
 }

@@ -154,6 +154,15 @@ static int peer_end_input(Peer *peer)
         return peer->handler.gone ? error_fold(peer->handler.gone(peer->handler.userdata, peer)) : 0;
 }
 
+/* An answer that has been given is not held back: the daemon may be about to end. */
+static void peer_push(Peer *peer)
+{
+        struct evbuffer *output = bufferevent_get_output(peer->bev);
+
+        (void)evbuffer_unfreeze(output, /* at_front= */ 1); /* the bufferevent writes no more */
+        (void)evbuffer_write(output, bufferevent_getfd(peer->bev));
+}
+
 void peer_close(Peer *peer)
 {
         if (peer->closing)
@@ -167,6 +176,7 @@ void peer_close(Peer *peer)
                 pending->cancel(pending);
         }
         bufferevent_disable(peer->bev, EV_READ | EV_WRITE);
+        peer_push(peer);
         bufferevent_setcb(peer->bev, NULL, NULL, NULL, NULL);
         loop_source_disarm(peer->deadline);
         peer->handler.closed(peer->handler.closed_userdata);
