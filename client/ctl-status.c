@@ -21,30 +21,40 @@
 
 #define API_TIMEOUT_USEC UINT64_C(10000000)
 
+typedef enum Unit {
+        UNIT_NONE,
+        UNIT_BYTES,
+        UNIT_USEC,
+} Unit;
+
 typedef struct Field {
         const char *key;
         const char *name;
-        bool is_bytes;
+        Unit unit;
 } Field;
 
 static const Field fields[] = {
-        { "version", "Version", false },
-        { "state", "State", false },
-        { "layout", "Layout", false },
-        { "executionsRoot", "Executions", false },
-        { "keeper", "Keeper", false },
-        { "live", "Live", false },
-        { "byState", "By state", false },
-        { "stored", "Stored", false },
-        { "queuedRows", "Rows queued", false },
-        { "storeOk", "Store is well", false },
-        { "storeError", "Store error", false },
-        { "walBytes", "WAL", true },
-        { "watches", "Watches", false },
-        { "inotifyOk", "Notification is well", false },
-        { "owner", "Owner", false },
-        { "bootId", "Boot id", false },
-        { "kernel", "Kernel", false },
+        { "version", "Version", UNIT_NONE },
+        { "state", "State", UNIT_NONE },
+        { "uptimeUsec", "Up", UNIT_USEC },
+        { "layout", "Layout", UNIT_NONE },
+        { "executionsRoot", "Executions", UNIT_NONE },
+        { "keeper", "Keeper", UNIT_NONE },
+        { "live", "Live", UNIT_NONE },
+        { "byState", "By state", UNIT_NONE },
+        { "connections", "Connections", UNIT_NONE },
+        { "storedRows", "Rows stored", UNIT_NONE },
+        { "commits", "Commits", UNIT_NONE },
+        { "failedCommits", "Failed commits", UNIT_NONE },
+        { "queuedJobs", "Jobs queued", UNIT_NONE },
+        { "storeOk", "Store is well", UNIT_NONE },
+        { "storeError", "Store error", UNIT_NONE },
+        { "walBytes", "WAL", UNIT_BYTES },
+        { "watches", "Watches", UNIT_NONE },
+        { "inotifyOk", "Notification is well", UNIT_NONE },
+        { "owner", "Owner", UNIT_NONE },
+        { "bootId", "Boot id", UNIT_NONE },
+        { "kernel", "Kernel", UNIT_NONE },
 };
 
 static const TableColumn columns[] = {
@@ -67,10 +77,10 @@ static const Field *find_field(const char *key)
         return NULL;
 }
 
-static void write_value(const Ctl *ctl, FILE *f, const json_t *value, bool is_bytes);
+static void write_value(const Ctl *ctl, FILE *f, const json_t *value, Unit unit);
 
 /* "a=1, b=2", or "1, 2" for an array. */
-static void write_members(const Ctl *ctl, FILE *f, const json_t *value, bool is_bytes)
+static void write_members(const Ctl *ctl, FILE *f, const json_t *value, Unit unit)
 {
         const char *key, *separator = "";
         json_t *member;
@@ -79,19 +89,19 @@ static void write_members(const Ctl *ctl, FILE *f, const json_t *value, bool is_
         if (json_is_object(value)) {
                 json_object_foreach((json_t *)value, key, member) {
                         fprintf(f, "%s%s=", separator, key);
-                        write_value(ctl, f, member, is_bytes);
+                        write_value(ctl, f, member, unit);
                         separator = ", ";
                 }
         } else {
                 json_array_foreach(value, i, member) {
                         fputs(separator, f);
-                        write_value(ctl, f, member, is_bytes);
+                        write_value(ctl, f, member, unit);
                         separator = ", ";
                 }
         }
 }
 
-static void write_value(const Ctl *ctl, FILE *f, const json_t *value, bool is_bytes)
+static void write_value(const Ctl *ctl, FILE *f, const json_t *value, Unit unit)
 {
         char number[HUMAN_MAX];
 
@@ -101,14 +111,16 @@ static void write_value(const Ctl *ctl, FILE *f, const json_t *value, bool is_by
                 if (json_object_size(value) == 0 && json_array_size(value) == 0)
                         fputc('-', f);
                 else
-                        write_members(ctl, f, value, is_bytes);
+                        write_members(ctl, f, value, unit);
                 return;
         case JSON_STRING:
                 fputs(json_string_length(value) > 0 ? json_string_value(value) : "-", f);
                 return;
         case JSON_INTEGER:
-                if (is_bytes)
+                if (unit == UNIT_BYTES)
                         fputs(ctl_bytes(ctl, json_integer_value(value), number), f);
+                else if (unit == UNIT_USEC && json_integer_value(value) >= 0)
+                        fputs(human_span((uint64_t)json_integer_value(value), 2, number), f);
                 else
                         fprintf(f, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
                 return;
@@ -146,7 +158,7 @@ static int add_line(const Ctl *ctl, Table *table, const char *key, const json_t 
         f = open_memstream(&text, &n);
         if (!f)
                 return error_origin(-ENOMEM);
-        write_value(ctl, f, value, field && field->is_bytes);
+        write_value(ctl, f, value, field ? field->unit : UNIT_NONE);
         if (fclose(f) != 0)
                 return error_origin(-ENOMEM);
         if (asprintf(&label, "%s:", field ? field->name : key) < 0) {

@@ -39,6 +39,7 @@ struct Daemon {
         Drain *drain;
         Api *api;
         Listener *listener;
+        const char *own_socket; /* to be removed at the end; NULL: systemd's */
         LoopSource *tick, *watchdog;
         uint64_t watchdog_usec;
         uint64_t started_usec; /* monotonic */

@@ -74,7 +74,7 @@ json_t *daemon_status(void *userdata)
         worker_get_status(d->worker, &worker);
         return json_pack(
                 "{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:o, s:I, s:I, s:b, s:s, s:I, s:I, "
-                "s:I, s:b, s:I, s:I, s:o}",
+                "s:I, s:I, s:b, s:I, s:I, s:o}",
                 "version", CGTASK_VERSION, "state",
                 drain_is_active(d->drain)          ? "draining"
                 : hierarchy_is_ready(d->hierarchy) ? "running"
@@ -85,8 +85,8 @@ json_t *daemon_status(void *userdata)
                 (json_int_t)registry_count_live(d->registry), "byState", daemon_count_states(d),
                 "storedRows", (json_int_t)worker.n_committed_rows, "commits",
                 (json_int_t)worker.n_commits, "storeOk", (int)worker.store_ok, "storeError",
-                worker.store_error, "failedCommits", (json_int_t)worker.n_failed_commits, "walBytes",
-                (json_int_t)worker.wal_bytes, "watches", (json_int_t)watch_count(d->watch),
+                worker.store_error, "failedCommits", (json_int_t)worker.n_failed_commits, "queuedJobs",
+                (json_int_t)worker.n_queued, "walBytes", (json_int_t)worker.wal_bytes, "watches", (json_int_t)watch_count(d->watch),
                 "inotifyOk", (int)watch_is_working(d->watch), "connections",
                 (json_int_t)listener_count(d->listener), "uptimeUsec",
                 (json_int_t)(clock_monotonic_usec() - d->started_usec), "health",

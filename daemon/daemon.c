@@ -293,6 +293,8 @@ static int daemon_get_socket(Daemon *d, int *ret_fd)
                 return 0;
         }
         r = listener_bind(path, ret_fd);
+        if (r == 0)
+                d->own_socket = path;
         if (r < 0) {
                 log_error("Cannot listen on %s: %s (start cgtaskd.socket, or name another one with "
                           "--socket=)",
@@ -374,6 +376,8 @@ Daemon *daemon_free(Daemon *d)
         if (d->api)
                 api_stop(d->api);
         d->listener = listener_free(d->listener);
+        if (d->own_socket)
+                (void)unlink(d->own_socket);
         d->worker_source = loop_source_free(d->worker_source);
         d->worker = worker_free(d->worker);
         daemon_hierarchy_stop(d);

@@ -30,6 +30,7 @@
 
 #define HIERARCHY_ANCESTORS_MAX 16
 #define HIERARCHY_OWN_LEAF "cgtaskd"
+#define HIERARCHY_LEAVE_ROUNDS 16
 /* Room for cgroups that workloads nest below their own, beside one per execution. */
 #define HIERARCHY_DESCENDANTS_PER_EXECUTION 4
 
@@ -256,13 +257,30 @@ static bool hierarchy_lists(const Hierarchy *h, const char *file, const char *wo
         return false;
 }
 
+/* Moves what the parent itself holds to our leaf. 1: there was something to move, 0: nothing. */
+static int hierarchy_empty_root(Hierarchy *h)
+{
+        _cleanup_free_ char *text = NULL;
+        char *rest, *line;
+        int r, e = 0, n = 0;
+
+        r = cgroup_read(h->root_fd, "cgroup.procs", &text);
+        if (r)
+                return r < 0 ? error_fold(r) : 0;
+        for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+                r = cgroup_attach(h->root_fd, HIERARCHY_OWN_LEAF, (pid_t)atoi(line), &e);
+                if (r < 0)
+                        return error_fold(r);
+                n = 1;
+        }
+        return n;
+}
+
 /* Layout OWN: our processes have to leave the parent before it can have controllers. */
 static int hierarchy_leave_root(Hierarchy *h)
 {
-        _cleanup_free_ char *text = NULL;
         uint64_t id;
-        char *rest, *line;
-        int r, e = 0;
+        int r;
 
         r = cgroup_create(h->root_fd, HIERARCHY_OWN_LEAF, &id);
         if (r && r != CGROUP_E_EXISTS)
@@ -271,15 +289,11 @@ static int hierarchy_leave_root(Hierarchy *h)
                                                  "cannot make %s/" HIERARCHY_OWN_LEAF
                                                  ": it is not ours to manage (Delegate=yes?)",
                                                  h->root_path);
-        r = cgroup_read(h->root_fd, "cgroup.procs", &text);
-        if (r)
-                return r < 0 ? error_fold(r) : HIERARCHY_E_NOT_READY;
-        for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
-                r = cgroup_attach(h->root_fd, HIERARCHY_OWN_LEAF, (pid_t)atoi(line), &e);
-                if (r < 0)
-                        return error_fold(r);
-        }
-        return 0;
+        /* again, for children that were forked meanwhile; whoever cannot be moved is told by EBUSY */
+        r = 1;
+        for (unsigned i = 0; r > 0 && i < HIERARCHY_LEAVE_ROUNDS; ++i)
+                r = hierarchy_empty_root(h);
+        return r < 0 ? error_fold(r) : 0;
 }
 
 static int hierarchy_enable(Hierarchy *h, const char *controller, bool required)
