@@ -26,7 +26,8 @@ static gid_t access_lookup(const char *name)
         struct group g, *found = NULL;
         int r = ERANGE;
 
-        for (size_t size = ACCESS_BUFFER_FIRST; r == ERANGE && size <= ACCESS_BUFFER_MAX; size *= 4) {
+        for (size_t size = ACCESS_BUFFER_FIRST; r == ERANGE && size <= ACCESS_BUFFER_MAX;
+             size *= 4) {
                 char *larger = realloc(buffer, size);
 
                 if (!larger)
@@ -99,9 +100,9 @@ void access_explain_refusal(const AccessGroups *known, uid_t uid, char *buffer, 
                                ": make it with systemd-sysusers",
                                (unsigned)uid);
         else
-                (void)snprintf(buffer, n,
-                               "uid %u is in neither group " ACCESS_GROUP_LAUNCH " nor "
-                               ACCESS_GROUP_READ ": add it with usermod -aG " ACCESS_GROUP_LAUNCH
-                               " USER, then log in again",
-                               (unsigned)uid);
+                (void)snprintf(
+                        buffer, n,
+                        "uid %u is in neither group " ACCESS_GROUP_LAUNCH " nor " ACCESS_GROUP_READ
+                        ": add it with usermod -aG " ACCESS_GROUP_LAUNCH " USER, then log in again",
+                        (unsigned)uid);
 }

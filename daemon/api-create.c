@@ -92,11 +92,12 @@ static bool api_check_label(Api *api, const char *key, const json_t *value, ApiC
                 return api_complain(c, "labels", "values are strings");
         if (!*key || !varlink_text_is_printable(key) ||
             !varlink_text_is_printable(json_string_value(value)))
-                return api_complain(c, "labels", "a key is empty, or a key or value has control "
-                                                 "characters");
+                return api_complain(c, "labels",
+                                    "a key is empty, or a key or value has control "
+                                    "characters");
         if (strlen(key) + json_string_length(value) > config->max_label_bytes)
-                return api_complain_limit(c, "labels", "one is longer than MaxLabelBytes=",
-                                          config->max_label_bytes);
+                return api_complain_limit(
+                        c, "labels", "one is longer than MaxLabelBytes=", config->max_label_bytes);
         return true;
 }
 
@@ -120,8 +121,8 @@ static bool api_take_labels(Api *api, const json_t *p, Metadata *m, ApiComplaint
         if (!json_is_object(labels))
                 return api_complain(c, "labels", "an object of strings is expected");
         if (json_object_size(labels) > api->context.config->max_labels)
-                return api_complain_limit(c, "labels", "more than MaxLabels=",
-                                          api->context.config->max_labels);
+                return api_complain_limit(c, "labels",
+                                          "more than MaxLabels=", api->context.config->max_labels);
         json_object_foreach(labels, key, value) {
                 if (!api_check_label(api, key, value, c))
                         return false;
@@ -133,7 +134,8 @@ static bool api_take_labels(Api *api, const json_t *p, Metadata *m, ApiComplaint
                 return api_complain(c, "labels", "no memory");
         return api_labels_fit(m->labels)
                        ? true
-                       : api_complain_limit(c, "labels", "all together longer than ", API_LABELS_MAX);
+                       : api_complain_limit(c, "labels", "all together longer than ",
+                                            API_LABELS_MAX);
 }
 
 /* One number of Limits; the smallest sensible memory limit is one page, 0 would kill at once. */
@@ -166,7 +168,8 @@ static bool api_take_limits(Api *api, Peer *peer, const json_t *p, ExecutionLimi
         unknown = limits ? varlink_find_unknown(limits, known, N_ELEMENTS(known)) : NULL;
         if (unknown)
                 return api_complain(c, "limits", "it has a member that is not known");
-        if (!api_take_limit(limits, "memoryMax", 4096, &l->has_memory_max, &l->memory_max_bytes, c) ||
+        if (!api_take_limit(limits, "memoryMax", 4096, &l->has_memory_max, &l->memory_max_bytes,
+                            c) ||
             !api_take_limit(limits, "memoryHigh", 4096, &l->has_memory_high, &l->memory_high_bytes,
                             c) ||
             !api_take_limit(limits, "swapMax", 0, &l->has_swap_max, &l->swap_max_bytes, c) ||
@@ -190,7 +193,8 @@ static bool api_take_policy(Api *api, const json_t *p, Metadata *m, ApiComplaint
 
         if (varlink_get_text(p, "stragglers", &policy) != 0 ||
             !config_parse_stragglers(policy, &m->stragglers_usec))
-                return api_complain(c, "stragglers", "\"wait\", \"kill\" or a time span is expected");
+                return api_complain(c, "stragglers",
+                                    "\"wait\", \"kill\" or a time span is expected");
         if (varlink_get_text(p, "attemptOf", &attempt) != 0 ||
             (attempt && (strlen(attempt) != WIRE_ID_LENGTH ||
                          strspn(attempt, "0123456789abcdef") != WIRE_ID_LENGTH)))
@@ -208,8 +212,8 @@ static void api_append_argument(char *command, size_t n, const char *argument)
         if (used > 0 && used < full)
                 command[used++] = ' ';
         for (; *argument && used < full; ++argument)
-                command[used++] = (unsigned char)*argument < 0x20 || *argument == 0x7f ? '?'
-                                                                                        : *argument;
+                command[used++] =
+                        (unsigned char)*argument < 0x20 || *argument == 0x7f ? '?' : *argument;
         if (*argument) /* cut: not in the middle of a UTF-8 sequence */
                 while (used > 0 && ((unsigned char)command[used - 1] & 0xc0) == 0x80)
                         --used;
@@ -268,9 +272,10 @@ static int api_answer_create_error(Api *api, Peer *peer, int outcome, const Regi
                                              json_pack("{s:s, s:I}", "quota", quota->name, "limit",
                                                        (json_int_t)quota->limit)));
         case EXECUTION_E_FULL:
-                return api_answer_reason(peer, WIRE_ERROR_NOT_READY,
-                                         "the kernel has no room for another cgroup "
-                                         "(cgroup.max.descendants, or cgroup ids): try again later");
+                return api_answer_reason(
+                        peer, WIRE_ERROR_NOT_READY,
+                        "the kernel has no room for another cgroup "
+                        "(cgroup.max.descendants, or cgroup ids): try again later");
         case EXECUTION_E_REFUSED:
                 (void)snprintf(reason, sizeof(reason), "the kernel refused a limit: %s%s",
                                strerror(e_errno),
@@ -387,8 +392,8 @@ static int api_create_later(Api *api, Peer *peer, ApiRequest *request)
         request->metadata = METADATA_NULL;
         LIST_INSERT_HEAD(&api->creates, create, link);
         peer_set_pending(peer, &create->pending);
-        r = loop_add_timer(api->context.loop, "create", LOOP_PRIORITY_CLIENT, api_create_on_deadline,
-                           create, &create->deadline);
+        r = loop_add_timer(api->context.loop, "create", LOOP_PRIORITY_CLIENT,
+                           api_create_on_deadline, create, &create->deadline);
         if (r == 0)
                 r = loop_source_arm(create->deadline, API_CREATE_WAIT_USEC);
         if (r < 0)
@@ -441,8 +446,9 @@ int api_create(Api *api, Peer *peer, const VarlinkCall *call)
         if (!api_take_request(api, peer, call->parameters, &request, &complaint))
                 return error_fold(api_answer_complaint(peer, &complaint));
         if (drain_is_active(api->context.drain))
-                return api_answer_reason(peer, WIRE_ERROR_NOT_READY,
-                                         "the daemon is draining: restart cgtaskd.service to go on");
+                return api_answer_reason(
+                        peer, WIRE_ERROR_NOT_READY,
+                        "the daemon is draining: restart cgtaskd.service to go on");
         if (!hierarchy_is_ready(api->context.hierarchy))
                 return error_fold(api_create_later(api, peer, &request));
         return error_fold(api_make(api, peer, &request));

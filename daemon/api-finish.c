@@ -182,7 +182,8 @@ int api_drain(Api *api, Peer *peer, const VarlinkCall *call)
         if (!peer_get_rights(peer).root)
                 return api_answer_denied(peer, "only root may drain");
         if (varlink_get_integer(call->parameters, "graceUsec", 0, INT64_MAX, &grace) != 0)
-                return api_answer_invalid(peer, "graceUsec", "a number of microseconds is expected");
+                return api_answer_invalid(peer, "graceUsec",
+                                          "a number of microseconds is expected");
         drain = calloc(1, sizeof(*drain));
         if (!drain)
                 return error_origin(-ENOMEM);

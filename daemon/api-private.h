@@ -34,8 +34,8 @@ int api_answer_execution(Peer *peer, json_t *o, bool continues);
  * call has been answered, or *ret_r is a fault. With ret_missing, an id without a live execution is
  * not answered but told there.
  */
-Execution *api_find(Api *api, Peer *peer, const VarlinkCall *call, bool may_end, const char **ret_missing,
-                    int *ret_r);
+Execution *api_find(Api *api, Peer *peer, const VarlinkCall *call, bool may_end,
+                    const char **ret_missing, int *ret_r);
 
 /* Answers with the recorded row of id, as Get does. */
 int api_answer_recorded(Api *api, Peer *peer, const char *id);

@@ -80,8 +80,9 @@ static int api_query_get(ApiQuery *query, Store *store)
 static int api_query_run(WorkerJob *job, Store *store)
 {
         ApiQuery *query = (ApiQuery *)job;
-        StoreFilter filter = { .task = query->task, .state = query->state, .uid = query->uid,
-                               .limit = API_ROWS_MAX };
+        StoreFilter filter = {
+                .task = query->task, .state = query->state, .uid = query->uid, .limit = API_ROWS_MAX
+        };
 
         if (query->id)
                 return error_fold(api_query_get(query, store));
@@ -288,9 +289,9 @@ int api_list(Api *api, Peer *peer, const VarlinkCall *call)
                 return api_answer_invalid(peer, "uid", "a user id is expected");
         if (!peer_get_rights(peer).read) {
                 if (uid >= 0 && uid != own)
-                        return api_answer_denied(peer, "only root and members of group "
-                                                       ACCESS_GROUP_READ
-                                                       " see other users' executions");
+                        return api_answer_denied(peer,
+                                                 "only root and members of group " ACCESS_GROUP_READ
+                                                 " see other users' executions");
                 uid = own;
         }
         if (strcmp(state, "running") == 0)

@@ -46,9 +46,9 @@ static const char api_service_description[] =
 
 int api_answer_invalid(Peer *peer, const char *parameter, const char *reason)
 {
-        return error_fold(peer_error(peer, WIRE_ERROR_INVALID_PARAMETER,
-                                     json_pack("{s:s, s:s}", "parameter", parameter, "reason",
-                                               reason)));
+        return error_fold(
+                peer_error(peer, WIRE_ERROR_INVALID_PARAMETER,
+                           json_pack("{s:s, s:s}", "parameter", parameter, "reason", reason)));
 }
 
 int api_answer_reason(Peer *peer, const char *error, const char *reason)
@@ -138,7 +138,8 @@ static int api_answer_attach(Peer *peer, const Execution *e, int outcome, int e_
         case EXECUTION_E_NO_PROCESS:
                 return api_answer_invalid(peer, "pid", "the process has ended");
         case EXECUTION_E_NOT_MOVED:
-                return api_answer_invalid(peer, "pid", "the process could not be moved: it is ending");
+                return api_answer_invalid(peer, "pid",
+                                          "the process could not be moved: it is ending");
         default:
                 (void)snprintf(reason, sizeof(reason), "the kernel refused to move the process: %s",
                                strerror(e_errno));
@@ -176,8 +177,9 @@ static int api_check_target(Api *api, Peer *peer, pid_t pid)
                 return r < 0 ? error_fold(r) : 1;
         }
         if (status.n_nspids > 1 && !api->context.config->allow_containers) {
-                r = api_answer_denied(peer, "the process is in a container (another pid namespace): "
-                                            "set AllowContainers=yes in cgtaskd.conf to account for it");
+                r = api_answer_denied(peer,
+                                      "the process is in a container (another pid namespace): "
+                                      "set AllowContainers=yes in cgtaskd.conf to account for it");
                 return r < 0 ? error_fold(r) : 1;
         }
         if (api_may_move(peer, &status, pid == peer_get_pid(peer)))
@@ -200,7 +202,8 @@ int api_attach_process(Api *api, Peer *peer, Execution *e, pid_t pid)
         if (r == 0)
                 r = api_check_target(api, peer, pid);
         else
-                r = api_answer_invalid(peer, "pid", "no such process") < 0 ? error_origin(-ENOMEM) : 1;
+                r = api_answer_invalid(peer, "pid", "no such process") < 0 ? error_origin(-ENOMEM)
+                                                                           : 1;
         if (r)
                 return error_fold(r);
         r = execution_attach(e, pid, pidfd, /* announced= */ self && e->metadata.command, &e_errno);
@@ -245,7 +248,8 @@ static int api_release(Api *api, Peer *peer, const VarlinkCall *call)
         case 0:
                 return error_fold(peer_reply(peer, NULL, false));
         case EXECUTION_E_NO_PROCESS:
-                return api_answer_invalid(peer, "id", "the caller was not attached to this execution");
+                return api_answer_invalid(peer, "id",
+                                          "the caller was not attached to this execution");
         case EXECUTION_E_GONE:
         case EXECUTION_E_REFUSED:
                 (void)snprintf(reason, sizeof(reason), "cannot move back to %s: %s",
@@ -292,12 +296,12 @@ static int api_get_status(Api *api, Peer *peer, const VarlinkCall *call)
 
 static int api_get_info(Api *api, Peer *peer, const VarlinkCall *call)
 {
-        return error_fold(peer_reply(
-                peer,
-                json_pack("{s:s, s:s, s:s, s:s, s:[s, s]}", "vendor", "cgtask", "product", "cgtaskd",
-                          "version", CGTASK_VERSION, "url", "https://cgtask.io", "interfaces",
-                          WIRE_INTERFACE, WIRE_SERVICE),
-                false));
+        return error_fold(peer_reply(peer,
+                                     json_pack("{s:s, s:s, s:s, s:s, s:[s, s]}", "vendor", "cgtask",
+                                               "product", "cgtaskd", "version", CGTASK_VERSION,
+                                               "url", "https://cgtask.io", "interfaces",
+                                               WIRE_INTERFACE, WIRE_SERVICE),
+                                     false));
 }
 
 static int api_get_interface_description(Api *api, Peer *peer, const VarlinkCall *call)
@@ -305,7 +309,8 @@ static int api_get_interface_description(Api *api, Peer *peer, const VarlinkCall
         const char *interface = NULL, *description = NULL;
 
         if (varlink_get_text(call->parameters, "interface", &interface) != 0 || !interface)
-                return api_answer_invalid(peer, "interface", "the name of an interface is expected");
+                return api_answer_invalid(peer, "interface",
+                                          "the name of an interface is expected");
         if (strcmp(interface, WIRE_INTERFACE) == 0)
                 description = api_description;
         else if (strcmp(interface, WIRE_SERVICE) == 0)
@@ -328,11 +333,15 @@ typedef struct ApiMethod {
 } ApiMethod;
 
 static const ApiMethod api_methods[] = {
-        { WIRE_INTERFACE ".Create", api_create, false,
+        { WIRE_INTERFACE ".Create",
+          api_create,
+          false,
           { "task", "labels", "limits", "stragglers", "attemptOf", "attach", "command" } },
         { WIRE_INTERFACE ".Attach", api_attach, false, { "id", "pid" } },
         { WIRE_INTERFACE ".Release", api_release, false, { "id" } },
-        { WIRE_INTERFACE ".Finish", api_finish, false,
+        { WIRE_INTERFACE ".Finish",
+          api_finish,
+          false,
           { "id", "exitKind", "exitStatus", "runnerMaxRss", "waitDrained" } },
         { WIRE_INTERFACE ".Kill", api_kill, false, { "id", "signal" } },
         { WIRE_INTERFACE ".Get", api_get, false, { "id" } },
@@ -340,7 +349,9 @@ static const ApiMethod api_methods[] = {
         { WIRE_INTERFACE ".GetStatus", api_get_status, false, { NULL } },
         { WIRE_INTERFACE ".Drain", api_drain, false, { "graceUsec" } },
         { WIRE_SERVICE ".GetInfo", api_get_info, false, { NULL } },
-        { WIRE_SERVICE ".GetInterfaceDescription", api_get_interface_description, false,
+        { WIRE_SERVICE ".GetInterfaceDescription",
+          api_get_interface_description,
+          false,
           { "interface" } },
 };
 

@@ -203,7 +203,8 @@ int cgroup_read_populated(int parent_fd, const char *name, bool *ret_populated)
 
         (void)snprintf(path, sizeof(path), "%s/cgroup.events", name);
         r = cgroup_read_into(parent_fd, path, text, sizeof(text));
-        if (r == CGROUP_E_ABSENT) /* every cgroup has this file: the directory itself is not there */
+        if (r ==
+            CGROUP_E_ABSENT) /* every cgroup has this file: the directory itself is not there */
                 return CGROUP_E_GONE;
         if (r)
                 return error_fold(r);

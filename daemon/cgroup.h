@@ -13,13 +13,13 @@
 
 enum {
         _CGROUP_E_SUCCESS,
-        CGROUP_E_GONE,    /* the directory is not there (any more) */
-        CGROUP_E_ABSENT,  /* the directory is there, but this kernel or mount has no such file */
-        CGROUP_E_EXISTS,  /* create: the name is taken; it is never reused */
-        CGROUP_E_FULL,    /* create: cgroup.max.descendants or max.depth reached, or no memory for it */
-        CGROUP_E_BUSY,    /* remove: still populated, or not yet torn down by the kernel */
+        CGROUP_E_GONE,   /* the directory is not there (any more) */
+        CGROUP_E_ABSENT, /* the directory is there, but this kernel or mount has no such file */
+        CGROUP_E_EXISTS, /* create: the name is taken; it is never reused */
+        CGROUP_E_FULL, /* create: cgroup.max.descendants or max.depth reached, or no memory for it */
+        CGROUP_E_BUSY,       /* remove: still populated, or not yet torn down by the kernel */
         CGROUP_E_NO_PROCESS, /* attach: the process is gone */
-        CGROUP_E_REFUSED, /* attach or set: the kernel says no; errno says why */
+        CGROUP_E_REFUSED,    /* attach or set: the kernel says no; errno says why */
 };
 
 /*

@@ -62,10 +62,11 @@ static int daemon_close_rows(WorkerJob *job, Store *store)
         DaemonClosing *closing = (DaemonClosing *)job;
         int r;
 
-        r = store_close_other_boots(store, closing->boot_id,
-                                    "the host went down while it was running: the peak is that of the "
-                                    "last checkpoint",
-                                    &closing->n_other_boots);
+        r = store_close_other_boots(
+                store, closing->boot_id,
+                "the host went down while it was running: the peak is that of the "
+                "last checkpoint",
+                &closing->n_other_boots);
         if (r)
                 return error_fold(r);
         return error_fold(store_close_vanished(
@@ -88,11 +89,13 @@ static void daemon_close_rows_done(WorkerJob *job, int result)
         DaemonClosing *closing = (DaemonClosing *)job;
 
         if (result == 0 && closing->n_other_boots + closing->n_vanished > 0)
-                log_notice("%lld executions of an earlier boot and %lld whose cgroup had vanished are "
-                           "recorded as lost",
-                           (long long)closing->n_other_boots, (long long)closing->n_vanished);
+                log_notice(
+                        "%lld executions of an earlier boot and %lld whose cgroup had vanished are "
+                        "recorded as lost",
+                        (long long)closing->n_other_boots, (long long)closing->n_vanished);
         else if (result)
-                log_warning("Rows of lost executions could not be closed now; the next start does it");
+                log_warning(
+                        "Rows of lost executions could not be closed now; the next start does it");
         daemon_closing_free(closing);
 }
 
@@ -204,7 +207,8 @@ static bool daemon_unit_is_starting(int root_fd)
 /* True if a keeper was there: its directory is, or executions live without one. */
 static bool daemon_is_orphaned(int root_fd)
 {
-        return faccessat(root_fd, HIERARCHY_KEEPER, F_OK, 0) == 0 || daemon_is_populated(root_fd, ".");
+        return faccessat(root_fd, HIERARCHY_KEEPER, F_OK, 0) == 0 ||
+               daemon_is_populated(root_fd, ".");
 }
 
 /* Holds the parent before systemd sees it empty. 0, KEEPER_E_GONE, <0. */
@@ -215,9 +219,10 @@ static int daemon_hold(Daemon *d, int root_fd)
 
         r = keeper_spawn_replacement(root_fd, hierarchy_root_path(d->hierarchy), &pid);
         if (r == 0)
-                log_warning("The keeper of the executions' cgroup died: pid %d replaces it, the unit "
-                            "is restarted when no execution is left",
-                            (int)pid);
+                log_warning(
+                        "The keeper of the executions' cgroup died: pid %d replaces it, the unit "
+                        "is restarted when no execution is left",
+                        (int)pid);
         return error_fold(r);
 }
 
@@ -296,10 +301,11 @@ static int daemon_on_ready(Daemon *d)
 
         if (!hierarchy_has_memory_peak(d->hierarchy) && !d->adopted) {
                 fields.message_id = LOG_MESSAGE_DEGRADED;
-                log_write(LOG_WARNING, &fields,
-                          "This kernel (%s) has no memory.peak: executions are recorded with capture "
-                          "`unsupported` (memory.peak came with Linux 5.19)",
-                          d->host.kernel_release);
+                log_write(
+                        LOG_WARNING, &fields,
+                        "This kernel (%s) has no memory.peak: executions are recorded with capture "
+                        "`unsupported` (memory.peak came with Linux 5.19)",
+                        d->host.kernel_release);
         }
         d->not_ready_since_usec = 0;
         r = daemon_watch_keeper(d);

@@ -3,12 +3,13 @@
 
 #include "daemon-private.h"
 
-#include "private/clock.h"
 #include "private/cleanup.h"
+#include "private/clock.h"
 
 #include <stdio.h>
 
-static void daemon_add_health(json_t *health, const char *name, const char *text, const char *remedy)
+static void daemon_add_health(json_t *health, const char *name, const char *text,
+                              const char *remedy)
 {
         (void)json_array_append_new(
                 health, json_pack("{s:s, s:s, s:s}", "name", name, "text", text, "remedy", remedy));
@@ -22,8 +23,9 @@ static json_t *daemon_health(const Daemon *d, const WorkerStatus *worker)
                 daemon_add_health(health, "hierarchy", hierarchy_reason(d->hierarchy),
                                   "systemctl start " HIERARCHY_EXECUTIONS_UNIT);
         else if (!hierarchy_has_memory_peak(d->hierarchy))
-                daemon_add_health(health, "memory.peak", "this kernel has no memory.peak",
-                                  "run Linux 5.19 or later; executions are recorded as `unsupported`");
+                daemon_add_health(
+                        health, "memory.peak", "this kernel has no memory.peak",
+                        "run Linux 5.19 or later; executions are recorded as `unsupported`");
         if (d->keeper == DAEMON_KEEPER_REPLACEMENT)
                 daemon_add_health(health, "keeper",
                                   "the keeper's unit failed, a replacement holds the executions",
@@ -59,10 +61,9 @@ static json_t *daemon_count_states(const Daemon *d)
         json_t *o = json_object();
 
         for (unsigned i = 0; i < EXECUTION_REMOVED; ++i)
-                (void)json_object_set_new(
-                        o, execution_state_name((ExecutionState)i),
-                        json_integer((json_int_t)registry_count_state(d->registry,
-                                                                      (ExecutionState)i)));
+                (void)json_object_set_new(o, execution_state_name((ExecutionState)i),
+                                          json_integer((json_int_t)registry_count_state(
+                                                  d->registry, (ExecutionState)i)));
         return o;
 }
 
@@ -80,15 +81,16 @@ json_t *daemon_status(void *userdata)
                 : hierarchy_is_ready(d->hierarchy) ? "running"
                                                    : "waiting",
                 "layout", hierarchy_layout_name(hierarchy_layout(d->hierarchy)), "executionsRoot",
-                hierarchy_root_path(d->hierarchy), "keeper", daemon_keeper_name(d->keeper), "bootId",
-                d->host.boot_id, "owner", d->host.owner, "kernel", d->host.kernel_release, "live",
-                (json_int_t)registry_count_live(d->registry), "byState", daemon_count_states(d),
-                "storedRows", (json_int_t)worker.n_committed_rows, "commits",
-                (json_int_t)worker.n_commits, "storeOk", (int)worker.store_ok, "storeError",
-                worker.store_error, "failedCommits", (json_int_t)worker.n_failed_commits, "queuedJobs",
-                (json_int_t)worker.n_queued, "walBytes", (json_int_t)worker.wal_bytes, "watches", (json_int_t)watch_count(d->watch),
-                "inotifyOk", (int)watch_is_working(d->watch), "connections",
-                (json_int_t)listener_count(d->listener), "uptimeUsec",
+                hierarchy_root_path(d->hierarchy), "keeper", daemon_keeper_name(d->keeper),
+                "bootId", d->host.boot_id, "owner", d->host.owner, "kernel", d->host.kernel_release,
+                "live", (json_int_t)registry_count_live(d->registry), "byState",
+                daemon_count_states(d), "storedRows", (json_int_t)worker.n_committed_rows,
+                "commits", (json_int_t)worker.n_commits, "storeOk", (int)worker.store_ok,
+                "storeError", worker.store_error, "failedCommits",
+                (json_int_t)worker.n_failed_commits, "queuedJobs", (json_int_t)worker.n_queued,
+                "walBytes", (json_int_t)worker.wal_bytes, "watches",
+                (json_int_t)watch_count(d->watch), "inotifyOk", (int)watch_is_working(d->watch),
+                "connections", (json_int_t)listener_count(d->listener), "uptimeUsec",
                 (json_int_t)(clock_monotonic_usec() - d->started_usec), "health",
                 daemon_health(d, &worker));
 }

@@ -131,7 +131,8 @@ static void daemon_report_store(Daemon *d)
 
         worker_get_status(d->worker, &status);
         if (*status.corrupt_moved && strcmp(status.corrupt_moved, d->corrupt_moved) != 0) {
-                (void)snprintf(d->corrupt_moved, sizeof(d->corrupt_moved), "%s", status.corrupt_moved);
+                (void)snprintf(d->corrupt_moved, sizeof(d->corrupt_moved), "%s",
+                               status.corrupt_moved);
                 fields.message_id = LOG_MESSAGE_STORE_FAILED;
                 log_write(LOG_ERR, &fields,
                           "The database was damaged: it is kept as %s, and a new one was begun",
@@ -210,17 +211,18 @@ static int daemon_lock(Daemon *d)
         }
         d->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
         if (d->lock_fd < 0) {
-                log_error("Cannot open %s: %s (systemd-tmpfiles --create makes its directory)", path,
-                          strerror(errno));
+                log_error("Cannot open %s: %s (systemd-tmpfiles --create makes its directory)",
+                          path, strerror(errno));
                 return error_origin(-EINVAL);
         }
         /* `cgtaskctl drain` holds it shared for a moment, to see whether it can be had */
         for (unsigned i = 0; (r = flock(d->lock_fd, LOCK_EX | LOCK_NB)) < 0 && i < 20; ++i)
                 (void)poll(NULL, 0, DAEMON_LOCK_RETRY_MSEC);
         if (r < 0) {
-                log_error("Another cgtaskd uses %s: stop it, or give this one a DatabasePath= of its "
-                          "own",
-                          d->config.database_path);
+                log_error(
+                        "Another cgtaskd uses %s: stop it, or give this one a DatabasePath= of its "
+                        "own",
+                        d->config.database_path);
                 return error_origin(-EINVAL);
         }
         return 0;
@@ -230,9 +232,10 @@ static int daemon_add_signals(Daemon *d)
 {
         int r;
 
-        if ((r = loop_add_signal(d->loop, "SIGTERM", SIGTERM, daemon_on_terminate, d, &d->sigterm)) <
+        if ((r = loop_add_signal(d->loop, "SIGTERM", SIGTERM, daemon_on_terminate, d,
+                                 &d->sigterm)) < 0 ||
+            (r = loop_add_signal(d->loop, "SIGINT", SIGINT, daemon_on_terminate, d, &d->sigint)) <
                     0 ||
-            (r = loop_add_signal(d->loop, "SIGINT", SIGINT, daemon_on_terminate, d, &d->sigint)) < 0 ||
             (r = loop_add_signal(d->loop, "SIGHUP", SIGHUP, daemon_on_reload, d, &d->sighup)) < 0)
                 return error_fold(r);
         return 0;
@@ -258,8 +261,9 @@ static int daemon_start_storage(Daemon *d)
 
 static int daemon_start_accounting(Daemon *d)
 {
-        ExecutionContext context = { .loop = d->loop, .worker = d->worker, .config = &d->config,
-                                     .host = &d->host };
+        ExecutionContext context = {
+                .loop = d->loop, .worker = d->worker, .config = &d->config, .host = &d->host
+        };
         int r;
 
         r = watch_new(d->loop, daemon_on_watch, d, &d->watch);
@@ -306,9 +310,14 @@ static int daemon_get_socket(Daemon *d, int *ret_fd)
 
 static int daemon_start_serving(Daemon *d)
 {
-        ApiContext context = { .loop = d->loop, .registry = d->registry, .worker = d->worker,
-                               .hierarchy = d->hierarchy, .drain = d->drain, .config = &d->config,
-                               .status = daemon_status, .need_hierarchy = daemon_hierarchy_need,
+        ApiContext context = { .loop = d->loop,
+                               .registry = d->registry,
+                               .worker = d->worker,
+                               .hierarchy = d->hierarchy,
+                               .drain = d->drain,
+                               .config = &d->config,
+                               .status = daemon_status,
+                               .need_hierarchy = daemon_hierarchy_need,
                                .userdata = d };
         PeerHandler handler;
         int fd = -1, r;
@@ -354,11 +363,11 @@ int daemon_new(const DaemonOptions *options, Config *config, Daemon **ret_daemon
         d->store_was_ok = true;
         d->started_usec = clock_monotonic_usec();
         access_lookup_groups(&d->groups);
-        if ((r = loop_new(&d->loop)) < 0 || (r = host_init(&d->host)) < 0 || (r = daemon_lock(d)) < 0 ||
-            (r = daemon_add_signals(d)) < 0 || (r = daemon_start_storage(d)) < 0 ||
-            (r = daemon_start_accounting(d)) < 0 || (r = daemon_hierarchy_start(d)) < 0 ||
-            (r = daemon_start_serving(d)) < 0 || (r = daemon_start_timers(d)) < 0 ||
-            (r = daemon_hierarchy_look(d)) < 0) {
+        if ((r = loop_new(&d->loop)) < 0 || (r = host_init(&d->host)) < 0 ||
+            (r = daemon_lock(d)) < 0 || (r = daemon_add_signals(d)) < 0 ||
+            (r = daemon_start_storage(d)) < 0 || (r = daemon_start_accounting(d)) < 0 ||
+            (r = daemon_hierarchy_start(d)) < 0 || (r = daemon_start_serving(d)) < 0 ||
+            (r = daemon_start_timers(d)) < 0 || (r = daemon_hierarchy_look(d)) < 0) {
                 (void)daemon_free(d);
                 return error_fold(r);
         }

@@ -13,7 +13,7 @@ typedef struct DaemonOptions {
         const char *config_file;     /* --config=, or NULL */
         const char *executions_root; /* --executions-root=, or NULL: as configured */
         const char *database_path;   /* --database=, or NULL: as configured */
-        const char *socket_path;     /* --socket=, or NULL: inherited from systemd, else the default */
+        const char *socket_path; /* --socket=, or NULL: inherited from systemd, else the default */
 } DaemonOptions;
 
 /*

@@ -76,10 +76,12 @@ static int drain_on_timer(void *userdata)
 
 int drain_start(Drain *drain, uint64_t grace_usec, DrainWaiter *waiter)
 {
+        if (LIST_EMPTY(&drain->waiters)) { /* else it joins one that is under way */
+                drain->n_at_start = (int64_t)registry_count_live(drain->registry);
+                drain->n_killed = 0;
+        }
         LIST_INSERT_HEAD(&drain->waiters, waiter, link);
         waiter->linked = true;
-        if (!drain->active)
-                drain->n_at_start = (int64_t)registry_count_live(drain->registry);
         drain->active = true;
         drain->killed_all = false;
         if (registry_count(drain->registry) == 0)
@@ -108,7 +110,8 @@ int drain_new(Loop *loop, Registry *registry, Drain **ret_drain)
                 return error_origin(-ENOMEM);
         drain->registry = registry;
         LIST_INIT(&drain->waiters);
-        r = loop_add_timer(loop, "drain", LOOP_PRIORITY_KERNEL, drain_on_timer, drain, &drain->timer);
+        r = loop_add_timer(loop, "drain", LOOP_PRIORITY_KERNEL, drain_on_timer, drain,
+                           &drain->timer);
         if (r < 0) {
                 free(drain);
                 return error_fold(r);

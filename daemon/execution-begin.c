@@ -163,7 +163,8 @@ int execution_create(const ExecutionContext *context, const char *id, Metadata *
         }
         r = execution_checkpoint(e, /* measured= */ false); /* it is empty yet */
         if (r < 0)
-                (void)execution_proceed(e); /* the next checkpoint or the final row makes up for it */
+                (void)execution_proceed(
+                        e); /* the next checkpoint or the final row makes up for it */
         *ret_execution = TAKE_PTR(e);
         return 0;
 }
@@ -246,9 +247,10 @@ static void execution_forget_runner(Execution *e)
 static int execution_note_late(Execution *e)
 {
         e->metadata.partial = true;
-        return error_fold(row_set_text(&e->metadata.partial_reason,
-                                       "attached while running: memory charged before it stays with "
-                                       "the cgroup that it came from"));
+        return error_fold(
+                row_set_text(&e->metadata.partial_reason,
+                             "attached while running: memory charged before it stays with "
+                             "the cgroup that it came from"));
 }
 
 /* What is to be remembered of a process that has just been found or put inside. */
@@ -280,7 +282,8 @@ int execution_attach(Execution *e, pid_t pid, int pidfd, bool announced, int *re
         if (!inside) {
                 (void)process_read_cgroup(pid, origin, sizeof(origin));
                 r = execution_move(e, pid, pidfd, ret_errno);
-                if (r > 0 && e->state == EXECUTION_CREATED) /* as written down beforehand: it is not so */
+                if (r > 0 &&
+                    e->state == EXECUTION_CREATED) /* as written down beforehand: it is not so */
                         execution_forget_runner(e);
                 if (r)
                         return error_fold(r);
@@ -315,10 +318,10 @@ int execution_release(Execution *e, pid_t pid, int *ret_errno)
                 return r < 0 ? error_fold(r) : EXECUTION_E_GONE;
         r = cgroup_attach(fd, ".", pid, ret_errno);
         if (r)
-                return r < 0                     ? error_fold(r)
-                       : r == CGROUP_E_GONE      ? EXECUTION_E_GONE
-                       : r == CGROUP_E_REFUSED   ? EXECUTION_E_REFUSED
-                                                 : EXECUTION_E_NO_PROCESS;
+                return r < 0                   ? error_fold(r)
+                       : r == CGROUP_E_GONE    ? EXECUTION_E_GONE
+                       : r == CGROUP_E_REFUSED ? EXECUTION_E_REFUSED
+                                               : EXECUTION_E_NO_PROCESS;
         /* what it forked inside was there from its first instruction on */
         e->metadata.partial = false;
         if (row_set_text(&e->metadata.partial_reason, NULL) < 0)
@@ -350,8 +353,9 @@ int execution_begin(Execution *e)
 
         if (!execution_has_run(e)) {
                 e->metadata.partial = true;
-                r = row_set_text(&e->metadata.partial_reason,
-                                 "nothing ever ran in it: its client left before it had started one");
+                r = row_set_text(
+                        &e->metadata.partial_reason,
+                        "nothing ever ran in it: its client left before it had started one");
                 if (r < 0)
                         return error_fold(r);
         }
@@ -376,9 +380,10 @@ static int execution_adopt_metadata(Execution *e, int dir_fd)
         e->metadata.uid = (uid_t)-1;
         e->metadata.gid = (gid_t)-1;
         e->metadata.partial = true;
-        return error_fold(row_set_text(&e->metadata.partial_reason,
-                                       "its cgroup was found without readable metadata: task, times "
-                                       "and owner are not known"));
+        return error_fold(
+                row_set_text(&e->metadata.partial_reason,
+                             "its cgroup was found without readable metadata: task, times "
+                             "and owner are not known"));
 }
 
 /* A pidfd of the process that (pid, start) was; -1 if it is gone. */

@@ -36,13 +36,13 @@ json_t *execution_json_encode(const ExecutionRecord *record, const char *cgroup_
 
         if (failed)
                 return NULL;
-#define EXECUTION_JSON_TEXT(column, member)                                                        \
+#define EXECUTION_JSON_TEXT(column, member) \
         failed |= execution_json_put_text(o, member, record->column);
-#define EXECUTION_JSON_JSON(column, member)                                                        \
+#define EXECUTION_JSON_JSON(column, member) \
         failed |= execution_json_put_json(o, member, record->column);
-#define EXECUTION_JSON_INTEGER(column, member)                                                     \
+#define EXECUTION_JSON_INTEGER(column, member) \
         failed |= execution_json_put_integer(o, member, record->column);
-#define EXECUTION_JSON_FLAG(column, member)                                                        \
+#define EXECUTION_JSON_FLAG(column, member) \
         failed |= execution_json_put_flag(o, member, record->column);
 #define EXECUTION_JSON(kind, column, member) EXECUTION_JSON_##kind(column, member)
         EXECUTION_COLUMNS(EXECUTION_JSON)

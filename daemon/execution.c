@@ -60,9 +60,9 @@ static int execution_advance(Execution *e);
 const char *execution_state_name(ExecutionState state)
 {
         static const char *const names[_EXECUTION_STATE_N] = {
-                [EXECUTION_CREATED] = "created",   [EXECUTION_RUNNING] = "running",
-                [EXECUTION_DRAINED] = "drained",   [EXECUTION_MEASURED] = "measured",
-                [EXECUTION_STORED] = "stored",     [EXECUTION_REMOVED] = "removed",
+                [EXECUTION_CREATED] = "created", [EXECUTION_RUNNING] = "running",
+                [EXECUTION_DRAINED] = "drained", [EXECUTION_MEASURED] = "measured",
+                [EXECUTION_STORED] = "stored",   [EXECUTION_REMOVED] = "removed",
         };
 
         return names[state];
@@ -531,7 +531,8 @@ static int execution_try_drain(Execution *e)
         int r;
 
         if (e->populated)
-                return e->runner_ended || e->finished ? error_fold(execution_meet_stragglers(e)) : 0;
+                return e->runner_ended || e->finished ? error_fold(execution_meet_stragglers(e))
+                                                      : 0;
         if (e->runner_fd >= 0 && !e->runner_ended && !process_has_ended(e->runner_fd)) {
                 if (process_is_in_cgroup(e->metadata.runner_pid, e->name))
                         return 0; /* on its last steps: its pidfd is about to fire */
@@ -540,8 +541,8 @@ static int execution_try_drain(Execution *e)
                         return error_fold(r);
         }
         if (e->finish_expected && !e->finished)
-                return error_fold(execution_pause(e, EXECUTION_PAUSE_FINISH,
-                                                  EXECUTION_FINISH_GRACE_USEC));
+                return error_fold(
+                        execution_pause(e, EXECUTION_PAUSE_FINISH, EXECUTION_FINISH_GRACE_USEC));
         return error_fold(execution_drain(e));
 }
 

@@ -71,10 +71,11 @@ static int hierarchy_find_mount(Hierarchy *h)
                                          cgroup_strerror(r));
         r = cgroup_get_subsys_mount_point("memory", &mount);
         if (r)
-                return hierarchy_because(h, HIERARCHY_E_IMPOSSIBLE,
-                                         "the memory controller is not available (%s): boot without "
-                                         "cgroup_disable=memory, on a host with cgroup v2",
-                                         cgroup_strerror(r));
+                return hierarchy_because(
+                        h, HIERARCHY_E_IMPOSSIBLE,
+                        "the memory controller is not available (%s): boot without "
+                        "cgroup_disable=memory, on a host with cgroup v2",
+                        cgroup_strerror(r));
         h->mount_point = mount;
         if (statfs(mount, &fs) < 0)
                 return error_origin(-errno);
@@ -236,10 +237,11 @@ static int hierarchy_open_root(Hierarchy *h)
         if (fstatfs(fd, &fs) < 0)
                 return error_origin(-errno);
         if (fs.f_type != CGROUP2_SUPER_MAGIC)
-                return hierarchy_because(h, HIERARCHY_E_IMPOSSIBLE,
-                                         "%s is not on a cgroup2 file system: name a directory below "
-                                         "%s in ExecutionsRoot=",
-                                         h->root_path, h->mount_point);
+                return hierarchy_because(
+                        h, HIERARCHY_E_IMPOSSIBLE,
+                        "%s is not on a cgroup2 file system: name a directory below "
+                        "%s in ExecutionsRoot=",
+                        h->root_path, h->mount_point);
         return 0;
 }
 
@@ -306,21 +308,21 @@ static int hierarchy_enable(Hierarchy *h, const char *controller, bool required)
         if (!hierarchy_lists(h, "cgroup.controllers", controller)) {
                 if (!required)
                         return 0;
-                return hierarchy_because(h, HIERARCHY_E_IMPOSSIBLE,
-                                         "%s does not have the %s controller: enable it in "
-                                         "cgroup.subtree_control of its parent (systemd: Delegate=yes)",
-                                         h->root_path, controller);
+                return hierarchy_because(
+                        h, HIERARCHY_E_IMPOSSIBLE,
+                        "%s does not have the %s controller: enable it in "
+                        "cgroup.subtree_control of its parent (systemd: Delegate=yes)",
+                        h->root_path, controller);
         }
         (void)snprintf(value, sizeof(value), "+%s", controller);
         r = cgroup_set(h->root_fd, "cgroup.subtree_control", value, &e);
         if (r < 0)
                 return error_fold(r);
         if (r && required)
-                return hierarchy_because(h, HIERARCHY_E_IMPOSSIBLE,
-                                         "cannot enable the %s controller in %s: %s%s", controller,
-                                         h->root_path, r == CGROUP_E_REFUSED ? strerror(e) : "gone",
-                                         e == EBUSY ? " (it holds processes: name an empty cgroup)"
-                                                    : "");
+                return hierarchy_because(
+                        h, HIERARCHY_E_IMPOSSIBLE, "cannot enable the %s controller in %s: %s%s",
+                        controller, h->root_path, r == CGROUP_E_REFUSED ? strerror(e) : "gone",
+                        e == EBUSY ? " (it holds processes: name an empty cgroup)" : "");
         return 0;
 }
 
@@ -360,7 +362,8 @@ static int hierarchy_check_keeper(Hierarchy *h)
                                          h->root_path);
         if (!hierarchy_lists(h, "cgroup.subtree_control", "memory"))
                 return hierarchy_because(h, HIERARCHY_E_NOT_READY,
-                                         "the memory controller is not enabled in %s", h->root_path);
+                                         "the memory controller is not enabled in %s",
+                                         h->root_path);
         return 0;
 }
 
@@ -372,8 +375,9 @@ static void hierarchy_cap(Hierarchy *h, uint64_t max_executions)
 
         if (max_executions > UINT32_MAX / HIERARCHY_DESCENDANTS_PER_EXECUTION)
                 return;
-        (void)snprintf(value, sizeof(value), "%llu",
-                       (unsigned long long)(max_executions * HIERARCHY_DESCENDANTS_PER_EXECUTION + 16));
+        (void)snprintf(
+                value, sizeof(value), "%llu",
+                (unsigned long long)(max_executions * HIERARCHY_DESCENDANTS_PER_EXECUTION + 16));
         (void)cgroup_set(h->root_fd, "cgroup.max.descendants", value, &e);
 }
 

@@ -27,7 +27,7 @@ typedef enum HierarchyLayout {
 enum {
         _HIERARCHY_E_SUCCESS,
         HIERARCHY_E_IMPOSSIBLE, /* this host cannot do it; hierarchy_reason() has cause and remedy */
-        HIERARCHY_E_NOT_READY,  /* not yet, or not any more; hierarchy_reason() says what is missing */
+        HIERARCHY_E_NOT_READY, /* not yet, or not any more; hierarchy_reason() says what is missing */
 };
 
 typedef struct Hierarchy Hierarchy;
@@ -56,7 +56,7 @@ int hierarchy_root_fd(const Hierarchy *hierarchy);
 const char *hierarchy_root_path(const Hierarchy *hierarchy);
 /* Where cgroup2 is mounted. Borrowed. */
 const char *hierarchy_mount_point(const Hierarchy *hierarchy);
-const char *hierarchy_reason(const Hierarchy *hierarchy); /* one line, never NULL */
+const char *hierarchy_reason(const Hierarchy *hierarchy);   /* one line, never NULL */
 bool hierarchy_has_memory_peak(const Hierarchy *hierarchy); /* kernel 5.19; known once ready */
 bool hierarchy_has_pids(const Hierarchy *hierarchy);
 

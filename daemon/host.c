@@ -14,7 +14,8 @@
 #include <unistd.h>
 
 /* Mixed into the machine id so that rows cannot be matched with other programs' ids of this host. */
-#define HOST_APPLICATION_ID SD_ID128_MAKE(5c, 1d, 0b, 6f, f6, 0e, 4b, 3d, 9a, 51, 27, ce, 6d, 88, 40, 13)
+#define HOST_APPLICATION_ID \
+        SD_ID128_MAKE(5c, 1d, 0b, 6f, f6, 0e, 4b, 3d, 9a, 51, 27, ce, 6d, 88, 40, 13)
 
 int host_init(Host *host)
 {

@@ -4,7 +4,7 @@
 /* Who this owner is and what machine it runs on: read once at start. */
 
 typedef struct Host {
-        char owner[33];   /* machine id made specific to cgtask, 32 hex digits; "" if there is none */
+        char owner[33]; /* machine id made specific to cgtask, 32 hex digits; "" if there is none */
         char boot_id[33]; /* 32 hex digits */
         char kernel_release[128];
         long ncpu;      /* configured processors: the error bound of memory.peak */

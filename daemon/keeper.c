@@ -137,8 +137,8 @@ static bool keeper_is_replacement(pid_t pid)
                 return false;
         text[n] = '\0';
         second = text + strlen(text) + 1; /* arguments are separated by NUL */
-        return second < text + n && strncmp(second, KEEPER_REPLACEMENT_OPTION,
-                                            strlen(KEEPER_REPLACEMENT_OPTION)) == 0;
+        return second < text + n &&
+               strncmp(second, KEEPER_REPLACEMENT_OPTION, strlen(KEEPER_REPLACEMENT_OPTION)) == 0;
 }
 
 pid_t keeper_find(int root_fd, bool *ret_is_replacement)
@@ -164,9 +164,8 @@ int keeper_start_unit(void)
         r = sd_bus_open_system(&bus);
         if (r >= 0)
                 r = sd_bus_call_method(bus, "org.freedesktop.systemd1", "/org/freedesktop/systemd1",
-                                       "org.freedesktop.systemd1.Manager",
-                                       "StartUnit", &error, NULL, "ss",
-                                       HIERARCHY_EXECUTIONS_UNIT, "replace");
+                                       "org.freedesktop.systemd1.Manager", "StartUnit", &error,
+                                       NULL, "ss", HIERARCHY_EXECUTIONS_UNIT, "replace");
         sd_bus_error_free(&error);
         sd_bus_flush_close_unref(bus);
         return r < 0 ? error_origin(r) : 0;

@@ -122,7 +122,8 @@ static int listener_accept(Listener *listener, int fd)
         entry->listener = listener;
         handler.closed = listener_on_closed;
         handler.closed_userdata = entry;
-        r = peer_new(listener->loop, fd, listener->config, &handler, listener->groups, &entry->peer);
+        r = peer_new(listener->loop, fd, listener->config, &handler, listener->groups,
+                     &entry->peer);
         if (r == 0)
                 r = user_get(listener->users, peer_get_uid(entry->peer), &entry->user);
         LIST_INSERT_HEAD(&listener->entries, entry, link);
@@ -161,7 +162,8 @@ static void listener_on_error(struct evconnlistener *events, void *userdata)
 
         listener->paused = true;
         (void)evconnlistener_disable(events);
-        loop_report(listener->loop, "listener", loop_source_arm(listener->pause, LISTENER_PAUSE_USEC));
+        loop_report(listener->loop, "listener",
+                    loop_source_arm(listener->pause, LISTENER_PAUSE_USEC));
 }
 
 int listener_new(Loop *loop, int fd, const Config *config, const PeerHandler *handler,
@@ -174,7 +176,10 @@ int listener_new(Loop *loop, int fd, const Config *config, const PeerHandler *ha
                 (void)cleanup_close(fd);
                 return error_origin(-ENOMEM);
         }
-        *listener = (Listener){ .loop = loop, .config = config, .groups = groups, .users = users,
+        *listener = (Listener){ .loop = loop,
+                                .config = config,
+                                .groups = groups,
+                                .users = users,
                                 .handler = *handler };
         LIST_INIT(&listener->entries);
         (void)evutil_make_socket_nonblocking(fd); /* systemd hands over a blocking one */
@@ -225,8 +230,8 @@ int listener_bind(const char *path, int *ret_fd)
                 return error_origin(-errno);
         if (lstat(path, &st) == 0 && S_ISSOCK(st.st_mode)) /* nothing else is ours to remove */
                 (void)unlink(path);
-        if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
-            chmod(path, 0666) < 0 || listen(fd, SOMAXCONN) < 0)
+        if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 || chmod(path, 0666) < 0 ||
+            listen(fd, SOMAXCONN) < 0)
                 return error_origin(-errno);
         *ret_fd = TAKE_FD(fd);
         return 0;

@@ -128,8 +128,8 @@ static int loop_add(Loop *loop, const char *name, LoopPriority priority, int fd,
 int loop_add_fd(Loop *loop, const char *name, LoopPriority priority, int fd, LoopFn fn,
                 void *userdata, LoopSource **ret_source)
 {
-        return error_fold(loop_add(loop, name, priority, fd, EV_READ | EV_PERSIST, fn, userdata,
-                                   ret_source));
+        return error_fold(
+                loop_add(loop, name, priority, fd, EV_READ | EV_PERSIST, fn, userdata, ret_source));
 }
 
 int loop_add_signal(Loop *loop, const char *name, int signo, LoopFn fn, void *userdata,

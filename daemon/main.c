@@ -31,20 +31,21 @@ typedef struct MainOptions {
 
 static void main_help(void)
 {
-        (void)printf("cgtaskd [OPTIONS]\n\n"
-                     "Accounts for the memory of task executions.\n\n"
-                     "     --config=FILE           read FILE instead of cgtaskd.conf and drop-ins\n"
-                     "     --executions-root=PATH  cgroup to put executions in (default: auto)\n"
-                     "     --database=FILE         database (default: " WIRE_DATABASE_PATH ")\n"
-                     "     --socket=PATH           listen there (default: what systemd hands over,\n"
-                     "                             else " WIRE_SOCKET_PATH ")\n"
-                     "     --check-config          read the configuration, report, exit\n"
-                     "     --dump-config           print the configuration in force, exit\n"
-                     "     --keeper                be the keeper of the executions' cgroup\n"
-                     "     --debug                 log every change of state\n"
-                     "  -h, --help                 show this help\n"
-                     "     --version               show the version\n\n"
-                     "See cgtaskd(8).\n");
+        (void)printf(
+                "cgtaskd [OPTIONS]\n\n"
+                "Accounts for the memory of task executions.\n\n"
+                "     --config=FILE           read FILE instead of cgtaskd.conf and drop-ins\n"
+                "     --executions-root=PATH  cgroup to put executions in (default: auto)\n"
+                "     --database=FILE         database (default: " WIRE_DATABASE_PATH ")\n"
+                "     --socket=PATH           listen there (default: what systemd hands over,\n"
+                "                             else " WIRE_SOCKET_PATH ")\n"
+                "     --check-config          read the configuration, report, exit\n"
+                "     --dump-config           print the configuration in force, exit\n"
+                "     --keeper                be the keeper of the executions' cgroup\n"
+                "     --debug                 log every change of state\n"
+                "  -h, --help                 show this help\n"
+                "     --version               show the version\n\n"
+                "See cgtaskd(8).\n");
 }
 
 static int main_usage(const char *program)
@@ -55,8 +56,18 @@ static int main_usage(const char *program)
 
 static bool main_parse(int argc, char *argv[], MainOptions *ret)
 {
-        enum { CONFIG = 256, ROOT, DATABASE, SOCKET, CHECK, DUMP, KEEPER, REPLACEMENT, DEBUG,
-               VERSION };
+        enum {
+                CONFIG = 256,
+                ROOT,
+                DATABASE,
+                SOCKET,
+                CHECK,
+                DUMP,
+                KEEPER,
+                REPLACEMENT,
+                DEBUG,
+                VERSION
+        };
         static const struct option options[] = {
                 { "config", required_argument, NULL, CONFIG },
                 { "executions-root", required_argument, NULL, ROOT },
@@ -114,7 +125,8 @@ static bool main_parse(int argc, char *argv[], MainOptions *ret)
                 }
         }
         if (optind < argc) {
-                (void)fprintf(stderr, "cgtaskd: it takes no arguments, but got '%s'\n", argv[optind]);
+                (void)fprintf(stderr, "cgtaskd: it takes no arguments, but got '%s'\n",
+                              argv[optind]);
                 return false;
         }
         *ret = o;
@@ -154,7 +166,8 @@ static int main_run(const MainOptions *o)
                 return EXIT_FAILURE;
         }
         (void)signal(SIGPIPE, SIG_IGN);
-        (void)signal(SIGCHLD, SIG_IGN); /* a keeper's replacement is the only child, never waited for */
+        (void)signal(SIGCHLD,
+                     SIG_IGN); /* a keeper's replacement is the only child, never waited for */
         r = daemon_new(&o->daemon, &config, &daemon);
         if (r < 0) {
                 log_error("Cannot start: %s", strerror(-r));

@@ -19,7 +19,6 @@
 #include "private/error.h"
 #include "row.h"
 
-
 int64_t measure_tolerance(long ncpu, long page_size)
 {
         return 64 * (int64_t)page_size * ncpu;
@@ -157,13 +156,13 @@ static int measure_judge_capture(const VerdictInput *verdict, int64_t tolerance,
 
         if (record->memory_peak_bytes == RECORD_NULL) {
                 r = row_set_text(&record->capture_reason,
-                                     "the kernel has no memory.peak (it came with 5.19)");
+                                 "the kernel has no memory.peak (it came with 5.19)");
                 return r < 0 ? r : error_fold(row_set_text(&record->capture, "unsupported"));
         }
         record->memory_peak_is_lower_bound =
-                verdict->oom_kill > 0 || (record->memory_max_bytes != RECORD_NULL &&
-                                          record->memory_peak_bytes + tolerance >=
-                                                  record->memory_max_bytes);
+                verdict->oom_kill > 0 ||
+                (record->memory_max_bytes != RECORD_NULL &&
+                 record->memory_peak_bytes + tolerance >= record->memory_max_bytes);
         return error_fold(row_set_text(&record->capture, "captured"));
 }
 
@@ -183,7 +182,8 @@ int measure_final(int dir_fd, long ncpu, long page_size, ExecutionRecord *record
             (r = measure_pressure(dir_fd, record)) || (r = measure_stat(dir_fd, record)))
                 return error_fold(r);
         verdict->oomd_killed = measure_oomd_killed(dir_fd);
-        return error_fold(measure_judge_capture(verdict, measure_tolerance(ncpu, page_size), record));
+        return error_fold(
+                measure_judge_capture(verdict, measure_tolerance(ncpu, page_size), record));
 }
 
 int measure_live(int dir_fd, int64_t *ret_peak, int64_t *ret_current)

@@ -19,28 +19,28 @@
 #include <string.h>
 
 /* X(kind, member) */
-#define METADATA_MEMBERS(X)                                                                        \
-        X(TEXT, task)                                                                              \
-        X(TEXT, labels)                                                                            \
-        X(TEXT, attempt_of)                                                                        \
-        X(TEXT, command)                                                                           \
-        X(INTEGER, uid)                                                                            \
-        X(INTEGER, gid)                                                                            \
-        X(INTEGER, stragglers_usec)                                                                \
-        X(INTEGER, created_usec)                                                                   \
-        X(INTEGER, created_monotonic_usec)                                                         \
-        X(INTEGER, started_usec)                                                                   \
-        X(INTEGER, started_monotonic_usec)                                                         \
-        X(INTEGER, runner_pid)                                                                     \
-        X(INTEGER, runner_start)                                                                   \
-        X(INTEGER, supervisor_pid)                                                                 \
-        X(INTEGER, supervisor_start)                                                               \
-        X(TEXT, origin)                                                                            \
-        X(FLAG, partial)                                                                           \
-        X(TEXT, partial_reason)                                                                    \
-        X(FLAG, has_ancestor_ooms)                                                                 \
-        X(INTEGER, ancestor_ooms)                                                                  \
-        X(INTEGER, exit_status)                                                                    \
+#define METADATA_MEMBERS(X)                \
+        X(TEXT, task)                      \
+        X(TEXT, labels)                    \
+        X(TEXT, attempt_of)                \
+        X(TEXT, command)                   \
+        X(INTEGER, uid)                    \
+        X(INTEGER, gid)                    \
+        X(INTEGER, stragglers_usec)        \
+        X(INTEGER, created_usec)           \
+        X(INTEGER, created_monotonic_usec) \
+        X(INTEGER, started_usec)           \
+        X(INTEGER, started_monotonic_usec) \
+        X(INTEGER, runner_pid)             \
+        X(INTEGER, runner_start)           \
+        X(INTEGER, supervisor_pid)         \
+        X(INTEGER, supervisor_start)       \
+        X(TEXT, origin)                    \
+        X(FLAG, partial)                   \
+        X(TEXT, partial_reason)            \
+        X(FLAG, has_ancestor_ooms)         \
+        X(INTEGER, ancestor_ooms)          \
+        X(INTEGER, exit_status)            \
         X(INTEGER, runner_max_rss_bytes)
 
 void metadata_deinit(Metadata *metadata)
@@ -95,9 +95,9 @@ int metadata_encode(const Metadata *metadata, char **ret_text)
         if (!o)
                 return error_origin(-ENOMEM);
 #define METADATA_PUT_TEXT(member) failed |= metadata_put_text(o, #member, metadata->member);
-#define METADATA_PUT_INTEGER(member)                                                               \
+#define METADATA_PUT_INTEGER(member) \
         failed |= metadata_put_integer(o, #member, (uint64_t)metadata->member);
-#define METADATA_PUT_FLAG(member)                                                                  \
+#define METADATA_PUT_FLAG(member) \
         failed |= metadata->member ? json_object_set_new(o, #member, json_true()) : 0;
 #define METADATA_PUT(kind, member) METADATA_PUT_##kind(member)
         METADATA_MEMBERS(METADATA_PUT)
@@ -147,20 +147,20 @@ static int metadata_decode_object(const json_t *o, Metadata *m)
         const char *exit;
         int r;
 
-#define METADATA_TAKE_TEXT(member)                                                                 \
-        r = metadata_take_text(o, #member, &m->member);                                            \
-        if (r)                                                                                     \
+#define METADATA_TAKE_TEXT(member)                      \
+        r = metadata_take_text(o, #member, &m->member); \
+        if (r)                                          \
                 return error_fold(r);
-#define METADATA_TAKE_INTEGER(member)                                                              \
-        {                                                                                          \
-                int64_t value = (int64_t)m->member;                                                \
-                                                                                                   \
-                r = metadata_take_integer(o, #member, &value);                                     \
-                if (r)                                                                             \
-                        return error_fold(r);                                                      \
-                m->member = (__typeof__(m->member))value;                                          \
-                if ((int64_t)m->member != value)                                                   \
-                        return METADATA_E_INVALID;                                                 \
+#define METADATA_TAKE_INTEGER(member)                          \
+        {                                                      \
+                int64_t value = (int64_t)m->member;            \
+                                                               \
+                r = metadata_take_integer(o, #member, &value); \
+                if (r)                                         \
+                        return error_fold(r);                  \
+                m->member = (__typeof__(m->member))value;      \
+                if ((int64_t)m->member != value)               \
+                        return METADATA_E_INVALID;             \
         }
 #define METADATA_TAKE_FLAG(member) m->member = json_is_true(json_object_get(o, #member));
 #define METADATA_TAKE(kind, member) METADATA_TAKE_##kind(member)

@@ -29,7 +29,8 @@ typedef struct Metadata {
 
         /* the runner and, if somebody will tell its end by Finish, that somebody */
         pid_t runner_pid, supervisor_pid; /* 0: none */
-        uint64_t runner_start, supervisor_start; /* clock ticks since boot: with the pid, an identity */
+        uint64_t runner_start,
+                supervisor_start; /* clock ticks since boot: with the pid, an identity */
         char *origin; /* cgroup that an attached caller came from, for Release; or NULL */
 
         bool partial;         /* not in its cgroup from its first instruction on, or left it */

@@ -55,6 +55,7 @@ struct Peer {
         bool busy; /* a call waits for its answer */
         bool oneway;
         bool in_message; /* the deadline runs from its first byte */
+        bool paused;     /* not reading: enough has come behind a call that waits */
         bool dropped;    /* too much output: about to be closed */
         bool in_process, ended, closing, close_when_flushed;
 };
@@ -151,7 +152,8 @@ static int peer_end_input(Peer *peer)
         if (peer->ended && LIST_EMPTY(&peer->made))
                 return 0;
         peer->ended = true;
-        return peer->handler.gone ? error_fold(peer->handler.gone(peer->handler.userdata, peer)) : 0;
+        return peer->handler.gone ? error_fold(peer->handler.gone(peer->handler.userdata, peer))
+                                  : 0;
 }
 
 /* An answer that has been given is not held back: the daemon may be about to end. */
@@ -286,8 +288,9 @@ static int peer_refuse_oversized(Peer *peer)
                 return error_fold(r);
         bufferevent_disable(peer->bev, EV_READ);
         peer_flush_and_close(peer);
-        return peer->closing || peer->dropped ? 0
-                                              : error_fold(peer_arm_deadline(peer, PEER_REFUSED_USEC));
+        return peer->closing || peer->dropped
+                       ? 0
+                       : error_fold(peer_arm_deadline(peer, PEER_REFUSED_USEC));
 }
 
 /* A message has begun: the time for all of it runs, however often a piece of it comes. */
@@ -359,6 +362,19 @@ static int peer_process_refused(Peer *peer)
         return error_fold(r);
 }
 
+/* Input that is full and not taken out would have libevent call us again and again. */
+static void peer_pace(Peer *peer)
+{
+        size_t n = evbuffer_get_length(bufferevent_get_input(peer->bev));
+        bool pause = peer->busy && n > peer->max_message_bytes;
+
+        if (pause && !peer->paused)
+                bufferevent_disable(peer->bev, EV_READ);
+        else if (!pause && peer->paused && !peer->dropped && !peer->close_when_flushed)
+                bufferevent_enable(peer->bev, EV_READ);
+        peer->paused = pause;
+}
+
 static bool peer_has_hung_up(const Peer *peer)
 {
         struct pollfd p = { .fd = bufferevent_getfd(peer->bev) };
@@ -373,11 +389,14 @@ static int peer_process(Peer *peer)
         if (peer->refusal)
                 return error_fold(peer_process_refused(peer));
         peer->in_process = true;
-        while (r > 0 && !peer->busy && !peer->closing && !peer->dropped && !peer->close_when_flushed)
+        while (r > 0 && !peer->busy && !peer->closing && !peer->dropped &&
+               !peer->close_when_flushed)
                 r = peer_process_one(peer);
         peer->in_process = false;
         if (r < 0)
                 return error_fold(r);
+        if (!peer->closing)
+                peer_pace(peer);
         if (peer->ended && !peer->closing) {
                 if (peer_has_hung_up(peer))
                         peer_close(peer);

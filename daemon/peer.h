@@ -35,7 +35,7 @@ typedef struct PeerHandler {
 /* Something that will answer the peer's current call later. Cancelled when the peer is closed. */
 typedef struct PeerPending PeerPending;
 struct PeerPending {
-        void (*cancel)(PeerPending *pending);            /* the peer is closing: forget it */
+        void (*cancel)(PeerPending *pending);              /* the peer is closing: forget it */
         int (*writable)(PeerPending *pending, Peer *peer); /* output has drained; may be NULL */
 };
 

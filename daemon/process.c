@@ -120,8 +120,7 @@ int process_read_status(pid_t pid, ProcessStatus *ret_status)
                 if (r)
                         return error_fold(r);
                 if (strlen(text) < size - 1)
-                        return process_parse_status(text, ret_status) ? 0
-                                                                      : error_origin(-EBADMSG);
+                        return process_parse_status(text, ret_status) ? 0 : error_origin(-EBADMSG);
         }
         return error_origin(-EFBIG);
 }

@@ -274,8 +274,8 @@ int registry_look_at_all(Registry *registry)
 
 static int registry_arm(Registry *registry)
 {
-        return error_fold(loop_source_arm(registry->recheck_timer,
-                                          registry->context.config->recheck_usec / REGISTRY_SLICES));
+        return error_fold(loop_source_arm(
+                registry->recheck_timer, registry->context.config->recheck_usec / REGISTRY_SLICES));
 }
 
 static int registry_on_recheck(void *userdata)

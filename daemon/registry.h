@@ -12,7 +12,8 @@ typedef struct Registry Registry;
 
 enum {
         _REGISTRY_E_SUCCESS,
-        REGISTRY_E_QUOTA = 100, /* apart from EXECUTION_E_*, which registry_create() hands through */
+        REGISTRY_E_QUOTA =
+                100, /* apart from EXECUTION_E_*, which registry_create() hands through */
 };
 
 typedef struct RegistryQuota {

@@ -18,7 +18,7 @@ enum {
         STORE_E_UNAVAILABLE, /* full, locked, unreadable, I/O error: try again later; see store_error() */
         STORE_E_NEWER,       /* the database was written by a newer cgtask */
         STORE_E_NOT_FOUND,
-        STORE_E_STOPPED,     /* a callback asked to stop */
+        STORE_E_STOPPED, /* a callback asked to stop */
 };
 
 /* What store_list() looks for: NULL and -1 match everything. */

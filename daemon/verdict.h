@@ -22,7 +22,7 @@ typedef enum VerdictCause {
         VERDICT_CAUSE_ANCESTOR_LIMIT, /* a limit above it */
         VERDICT_CAUSE_HOST,           /* the machine ran out: no cgroup's limit was met */
         VERDICT_CAUSE_USERSPACE,      /* systemd-oomd */
-        VERDICT_CAUSE_UNKNOWN,        /* killed by the kernel for memory, but whose limit is not known */
+        VERDICT_CAUSE_UNKNOWN, /* killed by the kernel for memory, but whose limit is not known */
 } VerdictCause;
 
 typedef struct VerdictInput {
@@ -32,7 +32,7 @@ typedef struct VerdictInput {
         uint64_t ancestor_oom_rise; /* by how much they rose during the execution */
         bool oomd_killed;           /* xattr user.oomd_kill on the execution's cgroup */
         VerdictExit exit;
-        int exit_status;            /* code or signal number; not read if exit is UNKNOWN */
+        int exit_status; /* code or signal number; not read if exit is UNKNOWN */
 } VerdictInput;
 
 /*
@@ -41,5 +41,5 @@ typedef struct VerdictInput {
  */
 void verdict_decide(const VerdictInput *input, const char **ret_cause, const char **ret_result);
 
-const char *verdict_exit_name(VerdictExit exit);                       /* exit_kind */
+const char *verdict_exit_name(VerdictExit exit);                      /* exit_kind */
 bool verdict_exit_from_name(const char *name, VerdictExit *ret_exit); /* false: no such name */

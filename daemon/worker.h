@@ -30,14 +30,14 @@ typedef enum WorkerJobKind {
 /* Embedded in, or allocated by, whoever submits it; it is the worker's until done() is called. */
 struct WorkerJob {
         WorkerJobKind kind;
-        bool urgent;                                  /* ROW: do not wait for company */
-        ExecutionRecord record;                       /* ROW: the job's own copy */
-        int (*fn)(WorkerJob *job, Store *store);      /* CALL: on the worker thread */
-        void (*done)(WorkerJob *job, int result);     /* on the loop thread; may free the job */
+        bool urgent;                              /* ROW: do not wait for company */
+        ExecutionRecord record;                   /* ROW: the job's own copy */
+        int (*fn)(WorkerJob *job, Store *store);  /* CALL: on the worker thread */
+        void (*done)(WorkerJob *job, int result); /* on the loop thread; may free the job */
         void *userdata;
-        int result;                                   /* private to worker.c */
-        uint64_t queued_usec;                         /* private to worker.c */
-        STAILQ_ENTRY(WorkerJob) link;                 /* private to worker.c */
+        int result;                   /* private to worker.c */
+        uint64_t queued_usec;         /* private to worker.c */
+        STAILQ_ENTRY(WorkerJob) link; /* private to worker.c */
 };
 
 /* What the thread knows of its store, copied out for status. */

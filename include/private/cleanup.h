@@ -17,20 +17,20 @@
 #define _printf_(text, first) __attribute__((format(printf, text, first)))
 #define _unused_ __attribute__((unused))
 
-#define TAKE_PTR(p)                                                                                \
-        ({                                                                                         \
-                __typeof__(p) *_taken = &(p);                                                      \
-                __typeof__(p) _value = *_taken;                                                    \
-                *_taken = NULL;                                                                    \
-                _value;                                                                            \
+#define TAKE_PTR(p)                             \
+        ({                                      \
+                __typeof__(p) *_taken = &(p);   \
+                __typeof__(p) _value = *_taken; \
+                *_taken = NULL;                 \
+                _value;                         \
         })
 
-#define TAKE_FD(fd)                                                                                \
-        ({                                                                                         \
-                int *_taken = &(fd);                                                               \
-                int _value = *_taken;                                                              \
-                *_taken = -1;                                                                      \
-                _value;                                                                            \
+#define TAKE_FD(fd)                   \
+        ({                            \
+                int *_taken = &(fd);  \
+                int _value = *_taken; \
+                *_taken = -1;         \
+                _value;               \
         })
 
 #define N_ELEMENTS(array) (sizeof(array) / sizeof((array)[0]))

@@ -21,10 +21,10 @@
 #define error_origin(r) error_origin_at((r), __FILE__, __LINE__, __func__)
 
 /* Adds this place to the trace if r is a fault. Returns r. */
-#define error_fold(r)                                                                              \
-        ({                                                                                         \
-                int _r = (r);                                                                      \
-                _r < 0 ? error_fold_at(_r, __FILE__, __LINE__, __func__) : _r;                     \
+#define error_fold(r)                                                          \
+        ({                                                                     \
+                int _r = (r);                                                  \
+                _r < 0 ? error_fold_at(_r, __FILE__, __LINE__, __func__) : _r; \
         })
 
 int error_origin_at(int r, const char *file, int line, const char *function);

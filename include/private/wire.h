@@ -29,6 +29,6 @@
 #define WIRE_ERROR_EXPECTED_MORE WIRE_SERVICE ".ExpectedMore"
 #define WIRE_ERROR_EXPECTED_UPGRADE WIRE_SERVICE ".ExpectedUpgrade"
 
-#define WIRE_ID_LENGTH 32              /* UUIDv7, lower-case hex digits */
-#define WIRE_CGROUP_PREFIX "x-"        /* directory of an execution: x-<id> */
+#define WIRE_ID_LENGTH 32                /* UUIDv7, lower-case hex digits */
+#define WIRE_CGROUP_PREFIX "x-"          /* directory of an execution: x-<id> */
 #define WIRE_REPLY_MAX (4 * 1024 * 1024) /* a client refuses a longer reply */

@@ -33,7 +33,11 @@ static void test_rights_follow_uid_and_groups(void **state)
                 { { LAUNCH, READ }, 0, { 0 }, 0, { true, true, true } },
                 { { NONE, NONE }, 0, { 0 }, 1, { true, true, true } },
                 { { LAUNCH, READ }, 1000, { 1000 }, 1, { false, false, false } },
-                { { LAUNCH, READ }, 1000, { 0 }, 1, { false, false, false } }, /* group root is not root */
+                { { LAUNCH, READ },
+                  1000,
+                  { 0 },
+                  1,
+                  { false, false, false } }, /* group root is not root */
                 { { LAUNCH, READ }, 1000, { 1000 }, 0, { false, false, false } },
                 { { LAUNCH, READ }, 1000, { LAUNCH }, 1, { false, true, false } },
                 { { LAUNCH, READ }, 1000, { 1000, 4, LAUNCH }, 3, { false, true, false } },
@@ -48,8 +52,8 @@ static void test_rights_follow_uid_and_groups(void **state)
         };
 
         for (size_t i = 0; i < N_ELEMENTS(cases); ++i) {
-                AccessRights r = access_decide(&cases[i].known, cases[i].uid, cases[i].groups,
-                                               cases[i].n);
+                AccessRights r =
+                        access_decide(&cases[i].known, cases[i].uid, cases[i].groups, cases[i].n);
 
                 if (r.root != cases[i].rights.root || r.launch != cases[i].rights.launch ||
                     r.read != cases[i].rights.read)

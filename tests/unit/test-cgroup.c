@@ -134,7 +134,8 @@ static void test_absent_is_not_gone(void **state)
         assert_int_equal(unlinkat(fd, "cgroup.procs", 0), 0);
         assert_int_equal(unlinkat(root, "x-1", AT_REMOVEDIR), 0);
         assert_int_equal(cgroup_read(fd, "memory.peak", &text), CGROUP_E_GONE);
-        assert_int_equal(cgroup_read_into(fd, "memory.peak", buffer, sizeof(buffer)), CGROUP_E_GONE);
+        assert_int_equal(cgroup_read_into(fd, "memory.peak", buffer, sizeof(buffer)),
+                         CGROUP_E_GONE);
         assert_int_equal(cgroup_set(fd, "memory.swap.max", "0", &e), CGROUP_E_GONE);
         assert_null(text);
         assert_int_equal(e, 0);

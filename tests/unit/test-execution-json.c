@@ -47,12 +47,12 @@ static void test_every_column_has_its_member(void **state)
         EXECUTION_COLUMNS(FILL)
         o = execution_json_encode(&r, "/c", 1, 2);
         assert_int_equal(json_object_size(o), count_columns() + 3);
-#define EXPECT_TEXT(column, member)                                                                \
+#define EXPECT_TEXT(column, member) \
         assert_string_equal(json_string_value(json_object_get(o, member)), #column);
 #define EXPECT_JSON(column, member)                                                                \
-        assert_int_equal(                                                                          \
-                json_integer_value(json_object_get(json_object_get(o, member), #column)), 1);
-#define EXPECT_INTEGER(column, member)                                                             \
+        assert_int_equal(json_integer_value(json_object_get(json_object_get(o, member), #column)), \
+                         1);
+#define EXPECT_INTEGER(column, member) \
         assert_int_equal(json_integer_value(json_object_get(o, member)), r.column);
 #define EXPECT_FLAG(column, member) assert_true(json_is_true(json_object_get(o, member)));
 #define EXPECT(kind, column, member) EXPECT_##kind(column, member)

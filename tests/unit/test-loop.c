@@ -88,8 +88,8 @@ static int on_readable(void *userdata)
 
 static void add_fd(Fixture *f)
 {
-        assert_int_equal(loop_add_fd(f->loop, "pipe", LOOP_PRIORITY_CLIENT, f->fds[0], on_readable, f,
-                                     &f->fd_source),
+        assert_int_equal(loop_add_fd(f->loop, "pipe", LOOP_PRIORITY_CLIENT, f->fds[0], on_readable,
+                                     f, &f->fd_source),
                          0);
 }
 

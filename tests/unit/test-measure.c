@@ -335,12 +335,15 @@ static void test_oomd_leaves_its_mark(void **state)
         static const struct {
                 const char *value;
                 bool killed;
-        } cases[] = { { "1", true }, { "12", true }, { "0", false }, { "x", false }, { "", false } };
+        } cases[] = {
+                { "1", true }, { "12", true }, { "0", false }, { "x", false }, { "", false }
+        };
         Fixture *f = *state;
 
         put_all(f, linux_6_12, N_ELEMENTS(linux_6_12));
         for (size_t i = 0; i < N_ELEMENTS(cases); ++i) {
-                if (fsetxattr(f->fd, "user.oomd_kill", cases[i].value, strlen(cases[i].value), 0) < 0)
+                if (fsetxattr(f->fd, "user.oomd_kill", cases[i].value, strlen(cases[i].value), 0) <
+                    0)
                         skip(); /* tmpfs before 6.6 */
                 measure(f);
                 assert_int_equal(f->verdict.oomd_killed, cases[i].killed);

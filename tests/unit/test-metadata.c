@@ -143,8 +143,9 @@ static void test_other_versions_are_understood(void **state)
 {
         Metadata m;
 
-        assert_int_equal(metadata_decode("{\"task\":\"t\",\"uid\":7,\"of_tomorrow\":[1],\"also\":null}", &m),
-                         0);
+        assert_int_equal(
+                metadata_decode("{\"task\":\"t\",\"uid\":7,\"of_tomorrow\":[1],\"also\":null}", &m),
+                0);
         assert_string_equal(m.task, "t");
         assert_int_equal(m.uid, 7);
         assert_true(m.stragglers_usec == UINT64_MAX);

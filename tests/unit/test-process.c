@@ -84,7 +84,8 @@ static void test_status_is_parsed(void **state)
                         assert_false(ok);
                         continue;
                 }
-                if (ok != (cases[i].n_nspids > 0) || status.n_nspids != (ok ? cases[i].n_nspids : 99))
+                if (ok != (cases[i].n_nspids > 0) ||
+                    status.n_nspids != (ok ? cases[i].n_nspids : 99))
                         fail_msg("case %zu: %d, %u", i, ok, status.n_nspids);
                 if (ok)
                         for (unsigned u = 0; u < 4; ++u)

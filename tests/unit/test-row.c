@@ -29,9 +29,11 @@ static int set_up(void **state)
 
         assert_non_null(f);
         f->metadata = METADATA_NULL;
-        f->host = (Host){ .boot_id = BOOT, .kernel_release = "6.12.1", .ncpu = 4, .page_size = 4096 };
-        f->facts = (RowFacts){ .id = ID, .cgroup_id = 4711, .metadata = &f->metadata,
-                               .host = &f->host };
+        f->host =
+                (Host){ .boot_id = BOOT, .kernel_release = "6.12.1", .ncpu = 4, .page_size = 4096 };
+        f->facts = (RowFacts){
+                .id = ID, .cgroup_id = 4711, .metadata = &f->metadata, .host = &f->host
+        };
         f->verdict = (VerdictInput){ .counters_known = true };
         execution_record_init(&f->record);
         *state = f;
@@ -257,7 +259,8 @@ static void test_oom_is_concluded_from_counters(void **state)
 
         f->verdict.oom = f->verdict.oom_kill = 1;
         f->verdict.ancestor_known = true;
-        f->verdict.exit = f->metadata.exit = VERDICT_EXIT_EXITED; /* with 0: a child was the victim */
+        f->verdict.exit = f->metadata.exit =
+                VERDICT_EXIT_EXITED; /* with 0: a child was the victim */
         describe(f);
         capture(f, 4096);
         conclude(f);

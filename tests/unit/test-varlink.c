@@ -20,7 +20,8 @@ static void test_plain_call_is_parsed(void **state)
 {
         VarlinkCall call;
 
-        assert_int_equal(parse("{\"method\":\"a.b.C\",\"parameters\":{\"x\":1},\"more\":true}", &call), 0);
+        assert_int_equal(
+                parse("{\"method\":\"a.b.C\",\"parameters\":{\"x\":1},\"more\":true}", &call), 0);
         assert_string_equal(call.method, "a.b.C");
         assert_int_equal(json_object_size(call.parameters), 1);
         assert_true(call.more);
@@ -119,7 +120,8 @@ static void test_length_bounds_the_message(void **state)
         assert_int_equal(varlink_parse_call(text, strlen(text) - 7, &call), 0);
         varlink_call_deinit(&call);
         assert_int_equal(varlink_parse_call(text, strlen(text), &call), VARLINK_E_MALFORMED);
-        assert_int_equal(varlink_parse_call("{\"method\":\"M\"}\0", 15, &call), VARLINK_E_MALFORMED);
+        assert_int_equal(varlink_parse_call("{\"method\":\"M\"}\0", 15, &call),
+                         VARLINK_E_MALFORMED);
 }
 
 static void test_deep_nesting_is_refused(void **state)
@@ -248,15 +250,16 @@ static void test_printable_text_has_no_controls(void **state)
                 { "", true },
                 { "dag/task 1", true },
                 { "\xc3\xa9\xe2\x82\xac\xf0\x9f\x90\xa2", true },
-                { "\xc2\xa0", true },           /* U+00A0 */
-                { "\xc3\x80\xc2\xbf", true },   /* bytes in the range of C1, but of other characters */
+                { "\xc2\xa0", true }, /* U+00A0 */
+                { "\xc3\x80\xc2\xbf",
+                  true }, /* bytes in the range of C1, but of other characters */
                 { "\xe2\x82\x80", true },
                 { "a\n", false },
                 { "\t", false },
                 { "\x1b[2J", false },
                 { "\x7f", false },
                 { "\xc2\x80", false },
-                { "a\xc2\x9b", false },         /* CSI */
+                { "a\xc2\x9b", false }, /* CSI */
                 { "\xc2\x9f", false },
         };
 

@@ -211,7 +211,8 @@ static void test_missing_file_is_gone(void **state)
         Fixture *f = *state;
         int wd = 4711;
 
-        assert_int_equal(watch_add(f->watch, path_of(f, "nobody"), &subjects[0], 1, &wd), WATCH_E_GONE);
+        assert_int_equal(watch_add(f->watch, path_of(f, "nobody"), &subjects[0], 1, &wd),
+                         WATCH_E_GONE);
         assert_int_equal(watch_add(f->watch, path_of(f, "no/body"), &subjects[0], 1, &wd),
                          WATCH_E_GONE);
         assert_int_equal(wd, 4711);
