@@ -327,6 +327,8 @@ static int api_make(Api *api, Peer *peer, ApiRequest *request)
         Execution *e;
         int r, e_errno = 0;
 
+        if (peer_has_hung_up(peer)) /* an execution that nobody knows of would be left */
+                return api_answer_reason(peer, WIRE_ERROR_NOT_READY, "the caller did not wait");
         api_announce(peer, request);
         r = registry_create(api->context.registry, &request->metadata, &request->limits, &e, &quota,
                             &e_errno);

@@ -129,6 +129,10 @@ int api_finish(Api *api, Peer *peer, const VarlinkCall *call)
         if (varlink_get_bool(p, "waitDrained", &wait_drained) != 0)
                 return api_answer_invalid(peer, "waitDrained", "a boolean is expected");
         e = api_find(api, peer, call, /* may_end= */ true, &missing, &r);
+        if (!e && missing &&
+            !hierarchy_is_ready(api->context.hierarchy)) /* to be adopted, perhaps */
+                return api_answer_reason(peer, WIRE_ERROR_NOT_READY,
+                                         hierarchy_reason(api->context.hierarchy));
         if (!e && missing) /* told again after a restart that came just behind the commit */
                 return error_fold(api_answer_recorded(api, peer, missing));
         if (!e)

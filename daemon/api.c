@@ -194,6 +194,11 @@ int api_attach_process(Api *api, Peer *peer, Execution *e, pid_t pid)
         bool self = pid == 0 || pid == peer_get_pid(peer);
         int r, e_errno = 0;
 
+        /* Its launch timed out: it may run by now, and must not be moved in the middle of that. */
+        if (self && peer_has_hung_up(peer)) {
+                r = api_answer_reason(peer, WIRE_ERROR_NOT_READY, "the caller did not wait");
+                return r < 0 ? error_fold(r) : 1;
+        }
         r = self ? peer_open_process(peer, &pidfd) : process_open(pid, &pidfd);
         if (r < 0)
                 return error_fold(r);

@@ -8,11 +8,19 @@
 
 #include <stdio.h>
 
+/* A message may have been cut in the middle of a character. */
+static json_t *daemon_text(const char *text)
+{
+        json_t *o = json_string(text);
+
+        return o ? o : json_string("(a text that is not UTF-8)");
+}
+
 static void daemon_add_health(json_t *health, const char *name, const char *text,
                               const char *remedy)
 {
-        (void)json_array_append_new(
-                health, json_pack("{s:s, s:s, s:s}", "name", name, "text", text, "remedy", remedy));
+        (void)json_array_append_new(health, json_pack("{s:s, s:o, s:s}", "name", name, "text",
+                                                      daemon_text(text), "remedy", remedy));
 }
 
 static json_t *daemon_health(const Daemon *d, const WorkerStatus *worker)
@@ -74,7 +82,7 @@ json_t *daemon_status(void *userdata)
 
         worker_get_status(d->worker, &worker);
         return json_pack(
-                "{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:o, s:I, s:I, s:b, s:s, s:I, s:I, "
+                "{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:o, s:I, s:I, s:b, s:o, s:I, s:I, "
                 "s:I, s:I, s:b, s:I, s:I, s:o}",
                 "version", CGTASK_VERSION, "state",
                 drain_is_active(d->drain)          ? "draining"
@@ -86,7 +94,7 @@ json_t *daemon_status(void *userdata)
                 "live", (json_int_t)registry_count_live(d->registry), "byState",
                 daemon_count_states(d), "storedRows", (json_int_t)worker.n_committed_rows,
                 "commits", (json_int_t)worker.n_commits, "storeOk", (int)worker.store_ok,
-                "storeError", worker.store_error, "failedCommits",
+                "storeError", daemon_text(worker.store_error), "failedCommits",
                 (json_int_t)worker.n_failed_commits, "queuedJobs", (json_int_t)worker.n_queued,
                 "walBytes", (json_int_t)worker.wal_bytes, "watches",
                 (json_int_t)watch_count(d->watch), "inotifyOk", (int)watch_is_working(d->watch),

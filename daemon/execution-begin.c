@@ -219,7 +219,7 @@ static int execution_move(Execution *e, pid_t pid, int pidfd, int *ret_errno)
         }
         if (process_has_ended(pidfd))
                 return EXECUTION_E_NO_PROCESS;
-        return process_is_in_cgroup(pid, e->name) ? 0 : EXECUTION_E_NOT_MOVED;
+        return execution_holds(e, pid) ? 0 : EXECUTION_E_NOT_MOVED;
 }
 
 /* Writes down who the runner is; true if the xattr does not say so yet. */
@@ -278,7 +278,7 @@ int execution_attach(Execution *e, pid_t pid, int pidfd, bool announced, int *re
 
         if (!execution_is_live(e))
                 return EXECUTION_E_ENDED;
-        inside = process_is_in_cgroup(pid, e->name);
+        inside = execution_holds(e, pid);
         if (!inside) {
                 (void)process_read_cgroup(pid, origin, sizeof(origin));
                 r = execution_move(e, pid, pidfd, ret_errno);
@@ -404,7 +404,7 @@ static int execution_adopt_processes(Execution *e)
         int fd, r;
 
         fd = execution_reopen(m->runner_pid, m->runner_start);
-        if (fd >= 0 && process_is_in_cgroup(m->runner_pid, e->name)) {
+        if (fd >= 0 && execution_holds(e, m->runner_pid)) {
                 r = execution_set_runner(e, fd);
                 if (r < 0)
                         return error_fold(r);

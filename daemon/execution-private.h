@@ -11,6 +11,9 @@ int execution_begin(Execution *execution);
 /* Goes on from the facts that are known; faults are logged and tried again. */
 int execution_proceed(Execution *execution);
 
+/* Is the process in this execution's cgroup or below it? A zombie is where it was. */
+bool execution_holds(const Execution *execution, pid_t pid);
+
 void execution_set_state(Execution *execution, ExecutionState state);
 void execution_set_exit(Execution *execution, int wait_status);
 LogFields execution_log_fields(const Execution *execution);

@@ -495,6 +495,17 @@ static int execution_meet_stragglers(Execution *e)
         return r < 0 ? error_fold(r) : 0;
 }
 
+bool execution_holds(const Execution *e, pid_t pid)
+{
+        const char *parent = hierarchy_cgroup_path(e->context->hierarchy);
+        char path[4096];
+
+        if (!parent)
+                return false;
+        (void)snprintf(path, sizeof(path), "%s/%s", parent, e->name);
+        return process_is_in_cgroup(pid, path);
+}
+
 static int execution_note_escape(Execution *e)
 {
         LogFields fields = execution_log_fields(e);
@@ -534,7 +545,7 @@ static int execution_try_drain(Execution *e)
                 return e->runner_ended || e->finished ? error_fold(execution_meet_stragglers(e))
                                                       : 0;
         if (e->runner_fd >= 0 && !e->runner_ended && !process_has_ended(e->runner_fd)) {
-                if (process_is_in_cgroup(e->metadata.runner_pid, e->name))
+                if (execution_holds(e, e->metadata.runner_pid))
                         return 0; /* on its last steps: its pidfd is about to fire */
                 r = execution_note_escape(e);
                 if (r < 0)

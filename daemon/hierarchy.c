@@ -236,7 +236,7 @@ static int hierarchy_open_root(Hierarchy *h)
         h->root_fd = fd;
         if (fstatfs(fd, &fs) < 0)
                 return error_origin(-errno);
-        if (fs.f_type != CGROUP2_SUPER_MAGIC)
+        if (fs.f_type != CGROUP2_SUPER_MAGIC || !hierarchy_cgroup_path(h))
                 return hierarchy_because(
                         h, HIERARCHY_E_IMPOSSIBLE,
                         "%s is not on a cgroup2 file system: name a directory below "
@@ -443,6 +443,15 @@ const char *hierarchy_root_path(const Hierarchy *h)
 const char *hierarchy_mount_point(const Hierarchy *h)
 {
         return h->mount_point;
+}
+
+const char *hierarchy_cgroup_path(const Hierarchy *h)
+{
+        size_t n = strlen(h->mount_point);
+
+        if (!h->root_path || strncmp(h->root_path, h->mount_point, n) != 0)
+                return NULL;
+        return h->root_path + n;
 }
 
 const char *hierarchy_reason(const Hierarchy *h)

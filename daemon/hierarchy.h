@@ -56,6 +56,8 @@ int hierarchy_root_fd(const Hierarchy *hierarchy);
 const char *hierarchy_root_path(const Hierarchy *hierarchy);
 /* Where cgroup2 is mounted. Borrowed. */
 const char *hierarchy_mount_point(const Hierarchy *hierarchy);
+/* The parent as /proc/PID/cgroup has it: below the mount. Borrowed; NULL if impossible. */
+const char *hierarchy_cgroup_path(const Hierarchy *hierarchy);
 const char *hierarchy_reason(const Hierarchy *hierarchy);   /* one line, never NULL */
 bool hierarchy_has_memory_peak(const Hierarchy *hierarchy); /* kernel 5.19; known once ready */
 bool hierarchy_has_pids(const Hierarchy *hierarchy);

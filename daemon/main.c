@@ -166,8 +166,8 @@ static int main_run(const MainOptions *o)
                 return EXIT_FAILURE;
         }
         (void)signal(SIGPIPE, SIG_IGN);
-        (void)signal(SIGCHLD,
-                     SIG_IGN); /* a keeper's replacement is the only child, never waited for */
+        /* a keeper's replacement is the only child, never waited for */
+        (void)signal(SIGCHLD, SIG_IGN);
         r = daemon_new(&o->daemon, &config, &daemon);
         if (r < 0) {
                 log_error("Cannot start: %s", strerror(-r));

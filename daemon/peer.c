@@ -375,7 +375,7 @@ static void peer_pace(Peer *peer)
         peer->paused = pause;
 }
 
-static bool peer_has_hung_up(const Peer *peer)
+bool peer_has_hung_up(const Peer *peer)
 {
         struct pollfd p = { .fd = bufferevent_getfd(peer->bev) };
 

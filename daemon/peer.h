@@ -74,6 +74,8 @@ int peer_reply(Peer *peer, json_t *parameters, bool continues);
 int peer_error(Peer *peer, const char *error, json_t *parameters);
 /* True while more output waits than a peer should have: stop producing until writable(). */
 bool peer_is_congested(const Peer *peer);
+/* It has closed the connection: no answer reaches it, and it goes on without one. */
+bool peer_has_hung_up(const Peer *peer);
 
 void peer_set_pending(Peer *peer, PeerPending *pending); /* NULL: nothing any more */
 

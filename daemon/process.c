@@ -176,22 +176,16 @@ int process_read_cgroup(pid_t pid, char *buffer, size_t n)
         return 0;
 }
 
-bool process_is_in_cgroup(pid_t pid, const char *name)
+bool process_is_in_cgroup(pid_t pid, const char *path)
 {
-        char path[4096];
-        const char *p = path;
-        size_t length = strlen(name);
+        char own[4096];
+        size_t length = strlen(path);
 
-        if (process_read_cgroup(pid, path, sizeof(path)) != 0)
+        if (length == 0 || process_read_cgroup(pid, own, sizeof(own)) != 0 ||
+            strncmp(own, path, length) != 0)
                 return false;
-        while ((p = strchr(p, '/'))) {
-                ++p;
-                /* " (deleted)" follows a cgroup that was removed under a zombie */
-                if (strncmp(p, name, length) == 0 &&
-                    (p[length] == '\0' || p[length] == '/' || p[length] == ' '))
-                        return true;
-        }
-        return false;
+        /* " (deleted)" follows a cgroup that was removed under a zombie */
+        return own[length] == '\0' || own[length] == '/' || own[length] == ' ';
 }
 
 /* struct pidfd_info of <linux/pidfd.h>, which Debian 12's headers do not have. */

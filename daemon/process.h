@@ -33,8 +33,8 @@ bool process_parse_start(const char *text, uint64_t *ret_ticks);
 
 /* The cgroup v2 path of the process, "/" first. 0, PROCESS_E_GONE, <0. */
 int process_read_cgroup(pid_t pid, char *buffer, size_t n);
-/* True if the process is in the cgroup `name` (one path component) or below it. */
-bool process_is_in_cgroup(pid_t pid, const char *name);
+/* True if the process is in the cgroup `path` (as /proc has it: "/" is our root) or below it. */
+bool process_is_in_cgroup(pid_t pid, const char *path);
 
 /*
  * How a process ended, by its pidfd: kernel 6.15 and later, after it was reaped (K40). False if the

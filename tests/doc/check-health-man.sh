@@ -12,7 +12,7 @@ page=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-tr '\n' ' ' <"$source" | grep -oE 'daemon_add_health\(health, +"[a-z.]+"' |
+tr '\n' ' ' <"$source" | grep -oE 'daemon_add_health\( *health, +"[a-z.]+"' |
     sed 's/.*"\(.*\)"/\1/' | sort >"$work/source"
 sed -n '/^\.Sh HEALTH/,/^\.Sh KERNELS/s/^\.It Sy //p' "$page" | sort >"$work/page"
 

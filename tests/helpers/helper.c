@@ -18,7 +18,8 @@
 
 void helper_fail(const char *what)
 {
-        dprintf(STDERR_FILENO, "%s: %s: %s\n", program_invocation_short_name, what, strerror(errno));
+        dprintf(STDERR_FILENO, "%s: %s: %s\n", program_invocation_short_name, what,
+                strerror(errno));
         _exit(HELPER_EXIT_FAULT);
 }
 

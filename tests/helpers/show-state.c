@@ -24,10 +24,11 @@
 
 static void show_status(FILE *out)
 {
-        static const char *const keys[] = { "Umask:",  "Uid:",     "Gid:",     "Groups:", "SigQ:",
-                                            "SigPnd:", "ShdPnd:",  "SigBlk:",  "SigIgn:", "SigCgt:",
-                                            "CapInh:", "CapPrm:",  "CapEff:",  "CapBnd:", "CapAmb:",
-                                            "Seccomp:", "NoNewPrivs:", "Cpus_allowed_list:" };
+        static const char *const keys[] = {
+                "Umask:",  "Uid:",    "Gid:",    "Groups:",  "SigQ:",       "SigPnd:",
+                "ShdPnd:", "SigBlk:", "SigIgn:", "SigCgt:",  "CapInh:",     "CapPrm:",
+                "CapEff:", "CapBnd:", "CapAmb:", "Seccomp:", "NoNewPrivs:", "Cpus_allowed_list:"
+        };
         char line[1024];
         FILE *in = fopen("/proc/self/status", "re");
 
@@ -36,7 +37,8 @@ static void show_status(FILE *out)
         while (fgets(line, sizeof(line), in))
                 for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
                         /* SigQ counts the signals queued for the whole user. */
-                        if (strncmp(line, keys[i], strlen(keys[i])) == 0 && strcmp(keys[i], "SigQ:") != 0)
+                        if (strncmp(line, keys[i], strlen(keys[i])) == 0 &&
+                            strcmp(keys[i], "SigQ:") != 0)
                                 fputs(line, out);
         (void)fclose(in);
 }
