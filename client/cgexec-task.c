@@ -365,6 +365,7 @@ int main(int argc, char *argv[])
         int r;
 
         hold_standard_fds();
+        launch_keep_cpus();
         switch (options_parse(&run.options, argc, argv)) {
         case OPTIONS_HELP:
                 return options_print_help() < 0 ? LAUNCH_EXIT_FAILURE : EXIT_SUCCESS;

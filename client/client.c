@@ -310,10 +310,15 @@ int client_call(cgtask_client *client, const char *method, const json_t *paramet
         _cleanup_json_ json_t *reply = NULL;
         int r;
 
-        r = client_send(client, method, parameters, false);
-        if (r < 0)
-                return error_fold(r);
-        r = client_receive(client, &reply, NULL);
+        /* A daemon that is restarted may end with calls not read yet: the next one gets them. */
+        for (bool again = true;; again = false) {
+                client->wire.unread = false;
+                r = client_send(client, method, parameters, false);
+                if (r == 0)
+                        r = client_receive(client, &reply, NULL);
+                if (r == 0 || client->error_name || !again || !client->wire.unread)
+                        break;
+        }
         if (r < 0)
                 return error_fold(r);
         if (ret_parameters)

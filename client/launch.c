@@ -32,6 +32,10 @@
 
 #define LAUNCH_DEFAULT_PATH "/bin:/usr/bin" /* as execvp(3) without PATH */
 
+/* Of 8192 CPUs. */
+static unsigned long launch_cpus[8192 / 8 / sizeof(unsigned long)];
+static long launch_cpus_size;
+
 /* From the child to its parent; shorter than PIPE_BUF, so always whole. */
 typedef struct LaunchReport {
         int exec_error; /* 0: the attach failed */
@@ -77,8 +81,24 @@ int launch_resolve(const char *command)
         }
 }
 
+void launch_keep_cpus(void)
+{
+        launch_cpus_size = syscall(SYS_sched_getaffinity, 0, sizeof(launch_cpus), launch_cpus);
+}
+
+/* Linux before 6.2 unbinds a process that comes into another cpuset; AllowedCPUs= is bound to, too. */
+static void launch_restore_cpus(void)
+{
+        unsigned long now[N_ELEMENTS(launch_cpus)];
+        long n = syscall(SYS_sched_getaffinity, 0, sizeof(now), now);
+
+        if (n > 0 && n == launch_cpus_size && memcmp(now, launch_cpus, (size_t)n) != 0)
+                (void)syscall(SYS_sched_setaffinity, 0, n, launch_cpus); /* as far as it is possible */
+}
+
 int launch_exec(char *const argv[])
 {
+        launch_restore_cpus();
         (void)execvp(argv[0], argv);
         return errno;
 }

@@ -38,6 +38,11 @@ int launch_resolve(const char *command);
 /* execvp(3); comes back only with the errno of its failure. */
 int launch_exec(char *const argv[]);
 
+/*
+ * Remembers what CPUs the caller is bound to, for launch_exec(). To be called before anybody moves it.
+ */
+void launch_keep_cpus(void);
+
 /* The exit status for a failed exec. */
 int launch_exit_status(int error);
 

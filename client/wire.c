@@ -124,6 +124,7 @@ int wire_connect(Wire *wire, const char *path)
                 return error_origin(r);
 
         wire_close(wire);
+        wire->unread = false;
         wire->fd = TAKE_FD(fd);
         return 0;
 }
@@ -140,8 +141,10 @@ static int wire_send_bytes(Wire *wire, const char *bytes, size_t n)
                         n -= (size_t)k;
                         continue;
                 }
-                if (errno == EPIPE || errno == ECONNRESET)
+                if (errno == EPIPE || errno == ECONNRESET) {
+                        wire->unread = true;
                         return WIRE_E_CLOSED;
+                }
                 if (errno == EINTR)
                         continue;
                 if (errno != EAGAIN)
@@ -202,8 +205,12 @@ static int wire_fill(Wire *wire)
                          wire->n_allocated - wire->n_buffer, MSG_DONTWAIT);
                 if (k > 0)
                         break;
-                if (k == 0 || errno == ECONNRESET)
+                if (k == 0)
                         return WIRE_E_CLOSED;
+                if (errno == ECONNRESET) { /* unix(7): it closed with bytes of ours not read */
+                        wire->unread = true;
+                        return WIRE_E_CLOSED;
+                }
                 if (errno == EINTR)
                         continue;
                 if (errno != EAGAIN)

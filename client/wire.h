@@ -4,6 +4,7 @@
 /* One stream connection to the daemon: JSON objects, each followed by a NUL, under one deadline. */
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,6 +21,7 @@ enum {
 typedef struct Wire {
         int fd;
         uint64_t deadline_usec; /* as wire_now(); WIRE_NO_DEADLINE */
+        bool unread;            /* WIRE_E_CLOSED came before the last message was read to its end */
         char *buffer;           /* received and not yet handed out */
         size_t n_buffer;
         size_t n_allocated;

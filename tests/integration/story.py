@@ -74,6 +74,8 @@ def run(story):
     except Exception:  # pylint: disable=broad-except
         traceback.print_exc()
         check(False, "the story comes to its end")
+    if DaemonDown.used:
+        drop_in("gate", "")
     sys.stdout.flush()
     sys.exit(1 if _failed else 0)
 
@@ -146,14 +148,19 @@ def kill_daemon():
 
 class DaemonDown:
     """While it is entered the daemon is dead and stays so: the restart that follows its SIGKILL
-    waits in ExecStartPre=, and callers queue at the socket as with any slow start."""
+    waits in ExecStartPre=, and callers queue at the socket as with any slow start. The drop-in stays
+    until the end of the story, since it needs a daemon-reload, which is an event of its own."""
+
+    used = False
 
     def __init__(self):
         self.gate = f"/run/{PREFIX}.gate"
 
     def __enter__(self):
-        drop_in("gate", "[Service]\nTimeoutStartSec=infinity\n"
-                        f"ExecStartPre=/bin/sh -c 'while [ -e {self.gate} ]; do sleep 0.05; done'\n")
+        if not DaemonDown.used:
+            drop_in("gate", "[Service]\nTimeoutStartSec=infinity\nExecStartPre=/bin/sh -c "
+                            f"'while [ -e {self.gate} ]; do sleep 0.05; done'\n")
+            DaemonDown.used = True
         with open(self.gate, "w", encoding="utf-8"):
             pass
         kill_daemon()
@@ -165,7 +172,6 @@ class DaemonDown:
 
     def __exit__(self, *unused):
         os.unlink(self.gate)
-        drop_in("gate", "")
 
 
 def status():

@@ -167,6 +167,10 @@ is_execution() { # PATH
         [[ ${1##*/} =~ ^x-[0-9a-f]{32}$ && ${1%/*} == "$executions" ]]
 }
 
+metadata() { # PATH: what the daemon has written down in the cgroup
+        python3 -c 'import os, sys; print(os.getxattr(sys.argv[1], "user.cgtask").decode())' "$1"
+}
+
 is_gone() { # PID
         [[ ! -d /proc/$1 ]]
 }
