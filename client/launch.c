@@ -93,7 +93,7 @@ static void launch_restore_cpus(void)
         long n = syscall(SYS_sched_getaffinity, 0, sizeof(now), now);
 
         if (n > 0 && n == launch_cpus_size && memcmp(now, launch_cpus, (size_t)n) != 0)
-                (void)syscall(SYS_sched_setaffinity, 0, n, launch_cpus); /* as far as it is possible */
+                (void)syscall(SYS_sched_setaffinity, 0, n, launch_cpus); /* as far as can be */
 }
 
 int launch_exec(char *const argv[])
