@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 
-/* Between api.c (dispatch), api-create.c, api-finish.c and api-query.c. */
+/* Between api.c (dispatch), api-create.c, api-finish.c, api-query.c and api-subscribe.c. */
 
 #include "api.h"
 
 typedef struct ApiCreate ApiCreate;
+typedef struct ApiSubscription ApiSubscription;
 
 struct Api {
         ApiContext context;
         LIST_HEAD(, ApiCreate) creates; /* waiting for the hierarchy */
+        LIST_HEAD(, ApiSubscription) subscriptions;
         bool stopping;
 };
 
@@ -19,6 +21,7 @@ int api_create(Api *api, Peer *peer, const VarlinkCall *call);
 int api_finish(Api *api, Peer *peer, const VarlinkCall *call);
 int api_get(Api *api, Peer *peer, const VarlinkCall *call);
 int api_list(Api *api, Peer *peer, const VarlinkCall *call);
+int api_subscribe(Api *api, Peer *peer, const VarlinkCall *call);
 int api_drain(Api *api, Peer *peer, const VarlinkCall *call);
 
 /* Answers. */
@@ -36,6 +39,12 @@ int api_answer_execution(Peer *peer, json_t *o, bool continues);
  */
 Execution *api_find(Api *api, Peer *peer, const VarlinkCall *call, bool may_end,
                     const char **ret_missing, int *ret_r);
+
+/*
+ * Ids of the live executions of task (NULL: any) and uid (-1: any), as an array of strings that the
+ * caller owns. -ENOMEM.
+ */
+int api_collect_live(Api *api, const char *task, int64_t uid, json_t **ret_ids);
 
 /* Answers with the recorded row of id, as Get does. */
 int api_answer_recorded(Api *api, Peer *peer, const char *id);

@@ -257,7 +257,7 @@ static int api_list_select(void *userdata, Execution *e)
         return json_array_append_new(s->ids, json_string(e->id)) < 0 ? error_origin(-ENOMEM) : 0;
 }
 
-static int api_list_live(Api *api, Peer *peer, const char *task, int64_t uid)
+int api_collect_live(Api *api, const char *task, int64_t uid, json_t **ret_ids)
 {
         ApiSelection selection = { .task = task, .uid = uid, .ids = json_array() };
         int r;
@@ -269,7 +269,17 @@ static int api_list_live(Api *api, Peer *peer, const char *task, int64_t uid)
                 json_decref(selection.ids);
                 return error_fold(r);
         }
-        return error_fold(api_list_start(api, peer, selection.ids, NULL));
+        *ret_ids = selection.ids;
+        return 0;
+}
+
+static int api_list_live(Api *api, Peer *peer, const char *task, int64_t uid)
+{
+        json_t *ids;
+        int r;
+
+        r = api_collect_live(api, task, uid, &ids);
+        return r < 0 ? error_fold(r) : error_fold(api_list_start(api, peer, ids, NULL));
 }
 
 int api_list(Api *api, Peer *peer, const VarlinkCall *call)

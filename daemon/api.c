@@ -351,6 +351,7 @@ static const ApiMethod api_methods[] = {
         { WIRE_INTERFACE ".Kill", api_kill, false, { "id", "signal" } },
         { WIRE_INTERFACE ".Get", api_get, false, { "id" } },
         { WIRE_INTERFACE ".List", api_list, true, { "task", "state", "uid" } },
+        { WIRE_INTERFACE ".Subscribe", api_subscribe, true, { "task" } },
         { WIRE_INTERFACE ".GetStatus", api_get_status, false, { NULL } },
         { WIRE_INTERFACE ".Drain", api_drain, false, { "graceUsec" } },
         { WIRE_SERVICE ".GetInfo", api_get_info, false, { NULL } },
@@ -434,6 +435,7 @@ int api_new(const ApiContext *context, Api **ret_api)
                 return error_origin(-ENOMEM);
         api->context = *context;
         LIST_INIT(&api->creates);
+        LIST_INIT(&api->subscriptions);
         *ret_api = api;
         return 0;
 }

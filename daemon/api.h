@@ -37,5 +37,8 @@ PeerHandler api_get_handler(Api *api);
  */
 void api_stop(Api *api);
 
+/* An execution is new or has changed its state: subscribers are told. */
+int api_on_change(Api *api, Execution *execution, bool is_new);
+
 /* The hierarchy has become ready: the Creates that waited for it go on. */
 int api_on_ready(Api *api);

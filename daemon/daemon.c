@@ -115,10 +115,14 @@ static int daemon_on_worker(void *userdata)
         return error_fold(worker_dispatch(d->worker));
 }
 
-static void daemon_on_removed(void *userdata)
+static void daemon_on_change(void *userdata, Execution *e, bool is_new)
 {
         Daemon *d = userdata;
 
+        if (d->api)
+                loop_report(d->loop, "subscribe", api_on_change(d->api, e, is_new));
+        if (e->state != EXECUTION_REMOVED)
+                return;
         loop_report(d->loop, "drain", drain_check(d->drain));
         if (d->keeper == DAEMON_KEEPER_REPLACEMENT && registry_count(d->registry) == 0)
                 loop_report(d->loop, "keeper", daemon_hierarchy_look(d));
@@ -282,7 +286,7 @@ static int daemon_start_accounting(Daemon *d)
                 r = registry_new(&context, d->users, &d->registry);
         if (r < 0)
                 return error_fold(r);
-        registry_on_removed(d->registry, daemon_on_removed, d);
+        registry_on_change(d->registry, daemon_on_change, d);
         return error_fold(drain_new(d->loop, d->registry, &d->drain));
 }
 
@@ -393,7 +397,7 @@ Daemon *daemon_free(Daemon *d)
         d->api = api_free(d->api);
         d->drain = drain_free(d->drain);
         if (d->registry)
-                registry_on_removed(d->registry, NULL, NULL);
+                registry_on_change(d->registry, NULL, NULL);
         d->registry = registry_free(d->registry);
         d->users = user_table_free(d->users);
         d->hierarchy = hierarchy_free(d->hierarchy);

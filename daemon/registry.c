@@ -32,8 +32,8 @@ struct Registry {
         TAILQ_HEAD(RegistryList, Execution) all;
         size_t counts[_EXECUTION_STATE_N];
         LoopSource *recheck_timer;
-        void (*removed)(void *userdata);
-        void *removed_userdata;
+        void (*change)(void *userdata, Execution *execution, bool is_new);
+        void *change_userdata;
 };
 
 static int registry_compare(const void *a, const void *b)
@@ -73,10 +73,18 @@ size_t registry_count(const Registry *registry)
         return n;
 }
 
-void registry_on_removed(Registry *registry, void (*fn)(void *userdata), void *userdata)
+void registry_on_change(Registry *registry,
+                        void (*fn)(void *userdata, Execution *execution, bool is_new),
+                        void *userdata)
 {
-        registry->removed = fn;
-        registry->removed_userdata = userdata;
+        registry->change = fn;
+        registry->change_userdata = userdata;
+}
+
+static void registry_tell(const Registry *registry, Execution *e, bool is_new)
+{
+        if (registry->change)
+                registry->change(registry->change_userdata, e, is_new);
 }
 
 static void registry_bury(void *object)
@@ -108,11 +116,9 @@ static void registry_on_changed(void *userdata, Execution *e, ExecutionState old
                 return;
         --registry->counts[old];
         ++registry->counts[e->state];
-        if (e->state != EXECUTION_REMOVED)
-                return;
-        loop_report(registry->context.loop, "registry", registry_remove(registry, e));
-        if (registry->removed)
-                registry->removed(registry->removed_userdata);
+        if (e->state == EXECUTION_REMOVED)
+                loop_report(registry->context.loop, "registry", registry_remove(registry, e));
+        registry_tell(registry, e, /* is_new= */ false);
 }
 
 static int registry_insert(Registry *registry, Execution *e)
@@ -125,6 +131,7 @@ static int registry_insert(Registry *registry, Execution *e)
         ++user->n_executions;
         TAILQ_INSERT_TAIL(&registry->all, e, link);
         ++registry->counts[e->state];
+        registry_tell(registry, e, /* is_new= */ true);
         return 0;
 }
 

@@ -47,5 +47,10 @@ int registry_look_at_all(Registry *registry);
 size_t registry_count(const Registry *registry);      /* with a cgroup, whatever their state */
 size_t registry_count_live(const Registry *registry); /* CREATED or RUNNING */
 size_t registry_count_state(const Registry *registry, ExecutionState state);
-/* Called when an execution has been removed. */
-void registry_on_removed(Registry *registry, void (*fn)(void *userdata), void *userdata);
+/*
+ * Calls fn after each change of state, and once for an execution that is new (is_new): REMOVED is the
+ * last call for it. One listener.
+ */
+void registry_on_change(Registry *registry,
+                        void (*fn)(void *userdata, Execution *execution, bool is_new),
+                        void *userdata);

@@ -37,9 +37,10 @@ static int on_watch(void *userdata, void *subject, int cookie)
         return 0;
 }
 
-static void on_removed(void *userdata)
+static void on_change(void *userdata, Execution *execution, bool is_new)
 {
-        ++((Setup *)userdata)->n_removed;
+        if (execution->state == EXECUTION_REMOVED)
+                ++((Setup *)userdata)->n_removed;
 }
 
 static int set_up(void **state)
@@ -67,7 +68,7 @@ static int set_up(void **state)
                 .host = &s->host,
         };
         assert_int_equal(registry_new(&context, s->users, &s->registry), 0);
-        registry_on_removed(s->registry, on_removed, s);
+        registry_on_change(s->registry, on_change, s);
         assert_int_equal(drain_new(s->loop, s->registry, &s->drain), 0);
         current = s;
         *state = s;
