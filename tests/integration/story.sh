@@ -15,7 +15,7 @@ work=$(mktemp -d "/tmp/story-$story.XXXXXX")
 chmod 0755 "$work"
 database=/var/lib/cgtask/cgtask.db
 executions=/sys/fs/cgroup/cgtask.slice/cgtask-executions.service
-patience=120 # seconds; everything is slow in an emulated guest
+patience=${STORY_PATIENCE:-120} # seconds; everything is slow in an emulated guest
 
 story_failed=0
 story_checks=0
