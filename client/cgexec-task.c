@@ -379,5 +379,7 @@ int main(int argc, char *argv[])
         r = run_prepare(&run);
         if (r)
                 return r;
+        if (run.options.memory_max != OPTION_INFINITY)
+                launch_allow_oom_kill();
         return run.options.supervise ? run_supervised(&run) : run_in_place(&run);
 }

@@ -314,9 +314,53 @@ static int add_column(const Ctl *ctl, Table *table, const ExecutionRecord *recor
                                    text ? text : number, note));
 }
 
-static int print_record(const Ctl *ctl, const ExecutionRecord *record, const LiveState *state)
+typedef struct Victims {
+        const Ctl *ctl;
+        Table *table;  /* for people */
+        json_t *array; /* for programs */
+} Victims;
+
+static int victim_to_line(void *userdata, const HistoryVictim *v)
+{
+        const Victims *victims = userdata;
+        char text[VALUE_MAX], size[VALUE_MAX] = "size not known";
+
+        if (v->anon_rss_bytes != RECORD_NULL)
+                write_bytes(victims->ctl, v->anon_rss_bytes, size);
+        snprintf(text, sizeof(text), "%.64s, pid %lld", v->comm, (long long)v->pid);
+        return error_fold(add_line(victims->table, "OOM victim", text, size));
+}
+
+static int victim_to_json(void *userdata, const HistoryVictim *v)
+{
+        const Victims *victims = userdata;
+        json_t *object;
+
+        object = json_pack(
+                "{s:I, s:I, s:o, s:o, s:o}", "at_usec", (json_int_t)v->at_usec, "pid",
+                (json_int_t)v->pid, "comm", table_json_text(v->comm), "anon_rss_bytes",
+                v->anon_rss_bytes == RECORD_NULL ? json_null() : json_integer(v->anon_rss_bytes),
+                "constraint", *v->constraint ? table_json_text(v->constraint) : json_null());
+        return json_array_append_new(victims->array, object) < 0 ? error_origin(-ENOMEM) : 0;
+}
+
+/* Only the database has them, and only for those who may read it: else nothing is said. */
+static int add_victims(const Sources *sources, const ExecutionRecord *record,
+                       int (*fn)(void *userdata, const HistoryVictim *victim), Victims *victims)
+{
+        int r;
+
+        if (!sources->history || record->oom_kills <= 0)
+                return 0;
+        r = history_list_victims(sources->history, record->id, fn, victims);
+        return r < 0 ? error_fold(r) : 0;
+}
+
+static int print_record(const Ctl *ctl, const Sources *sources, const ExecutionRecord *record,
+                        const LiveState *state)
 {
         _cleanup_(table_freep) Table *table = NULL;
+        Victims victims = { .ctl = ctl };
         TableStyle style = ctl->style;
         char number[VALUE_MAX];
         size_t i;
@@ -325,6 +369,9 @@ static int print_record(const Ctl *ctl, const ExecutionRecord *record, const Liv
         r = table_new(columns, N_ELEMENTS(columns), &table);
         for (i = 0; r == 0 && i < RECORD_N_COLUMNS; i++)
                 r = add_column(ctl, table, record, i);
+        victims.table = table;
+        if (r == 0)
+                r = add_victims(sources, record, victim_to_line, &victims);
         if (r == 0 && state->cgroup_path)
                 r = add_line(table, "Cgroup", state->cgroup_path, "");
         if (r == 0 && state->cgroup_path && state->memory_current_bytes != RECORD_NULL) {
@@ -354,7 +401,22 @@ static int get_state(const Sources *sources, ExecutionRecord *record, LiveState 
         return r == -ENOMEM ? error_fold(r) : 0;
 }
 
-static int to_json(const ExecutionRecord *record, const LiveState *state, json_t **ret_object)
+static int victims_to_json(const Sources *sources, const ExecutionRecord *record, json_t *object)
+{
+        Victims victims = { .array = json_array() };
+        int r;
+
+        r = add_victims(sources, record, victim_to_json, &victims);
+        if (r == 0 && json_array_size(victims.array) > 0)
+                r = json_object_set(object, "oom_victims", victims.array) < 0
+                            ? error_origin(-ENOMEM)
+                            : 0;
+        json_decref(victims.array);
+        return error_fold(r);
+}
+
+static int to_json(const Sources *sources, const ExecutionRecord *record, const LiveState *state,
+                   json_t **ret_object)
 {
         _cleanup_(json_decrefp) json_t *object = NULL;
         int r;
@@ -369,6 +431,9 @@ static int to_json(const ExecutionRecord *record, const LiveState *state, json_t
                                          ? json_null()
                                          : json_integer(state->memory_current_bytes)) < 0))
                 return error_origin(-ENOMEM);
+        r = victims_to_json(sources, record, object);
+        if (r < 0)
+                return error_fold(r);
         *ret_object = TAKE_PTR(object);
         return 0;
 }
@@ -388,8 +453,8 @@ static int show_one(const Ctl *ctl, const Sources *sources, const char *text, js
         if (r != 0)
                 return error_fold(r);
         if (!array)
-                return error_fold(print_record(ctl, &record, &state));
-        r = to_json(&record, &state, &object);
+                return error_fold(print_record(ctl, sources, &record, &state));
+        r = to_json(sources, &record, &state, &object);
         if (r < 0)
                 return error_fold(r);
         return json_array_append_new(array, object) < 0 ? error_origin(-ENOMEM) : 0;

@@ -415,6 +415,51 @@ int history_list(History *history, const RecordFilter *filter, RecordList *list)
         return code == SQLITE_DONE ? 0 : error_fold(fault(history, code));
 }
 
+static const char *column_text(sqlite3_stmt *statement, int column)
+{
+        const char *text = NULL;
+
+        if (sqlite3_column_type(statement, column) == SQLITE_TEXT)
+                text = (const char *)sqlite3_column_text(statement, column);
+        return text ? text : "";
+}
+
+static int64_t column_integer(sqlite3_stmt *statement, int column)
+{
+        return sqlite3_column_type(statement, column) == SQLITE_INTEGER
+                       ? sqlite3_column_int64(statement, column)
+                       : RECORD_NULL;
+}
+
+int history_list_victims(History *history, const char *execution_id,
+                         int (*fn)(void *userdata, const HistoryVictim *victim), void *userdata)
+{
+        _cleanup_(statement_freep) sqlite3_stmt *statement = NULL;
+        int r, code;
+
+        code = sqlite3_prepare_v2(history->db,
+                                  "SELECT at_usec, pid, anon_rss_bytes, comm, \"constraint\" "
+                                  "FROM v1_oom_victim WHERE execution_id = ?1 ORDER BY at_usec",
+                                  -1, &statement, NULL);
+        if (code != SQLITE_OK)
+                return error_fold(fault(history, code));
+        (void)sqlite3_bind_text(statement, 1, execution_id, -1, SQLITE_TRANSIENT);
+        while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
+                HistoryVictim victim = {
+                        .at_usec = column_integer(statement, 0),
+                        .pid = column_integer(statement, 1),
+                        .anon_rss_bytes = column_integer(statement, 2),
+                        .comm = column_text(statement, 3),
+                        .constraint = column_text(statement, 4),
+                };
+
+                r = fn(userdata, &victim);
+                if (r < 0)
+                        return error_fold(r);
+        }
+        return code == SQLITE_DONE ? 0 : error_fold(fault(history, code));
+}
+
 int history_count(History *history, int64_t *ret_n)
 {
         int r;

@@ -38,6 +38,19 @@ int history_open(History *history);
 /* Adds what matches to the list, newest first. 0, HISTORY_E_UNREADABLE, -ENOMEM. */
 int history_list(History *history, const RecordFilter *filter, RecordList *list);
 
+/* An OOM victim as the kernel's log has it; NULL columns are RECORD_NULL and "". */
+typedef struct HistoryVictim {
+        int64_t at_usec, pid, anon_rss_bytes;
+        const char *comm, *constraint; /* until fn returns */
+} HistoryVictim;
+
+/*
+ * Calls fn for each victim of an execution, in their order; a result <0 ends it and comes back. 0,
+ * HISTORY_E_UNREADABLE, -ENOMEM.
+ */
+int history_list_victims(History *history, const char *execution_id,
+                         int (*fn)(void *userdata, const HistoryVictim *victim), void *userdata);
+
 /* How many executions are recorded. 0, HISTORY_E_UNREADABLE. */
 int history_count(History *history, int64_t *ret_n);
 

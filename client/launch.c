@@ -36,6 +36,8 @@
 static unsigned long launch_cpus[8192 / 8 / sizeof(unsigned long)];
 static long launch_cpus_size;
 
+static bool launch_oom_kill; /* allow it */
+
 /* From the child to its parent; shorter than PIPE_BUF, so always whole. */
 typedef struct LaunchReport {
         int exec_error; /* 0: the attach failed */
@@ -96,8 +98,34 @@ static void launch_restore_cpus(void)
                 (void)syscall(SYS_sched_setaffinity, 0, n, launch_cpus); /* as far as can be */
 }
 
+void launch_allow_oom_kill(void)
+{
+        launch_oom_kill = true;
+}
+
+/* Any other value than -1000 was chosen among those that can be killed, and stays. */
+static void launch_reset_oom_score(void)
+{
+        _cleanup_close_ int fd = -1;
+        char text[16];
+        ssize_t n;
+
+        fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
+        if (fd < 0)
+                return;
+        n = read(fd, text, sizeof(text) - 1);
+        if (n <= 0)
+                return;
+        text[n] = 0;
+        if (strcmp(text, "-1000\n") == 0)
+                (void)!write(fd, "0",
+                             1); /* without it: as it was, and the daemon sees a livelock */
+}
+
 int launch_exec(char *const argv[])
 {
+        if (launch_oom_kill)
+                launch_reset_oom_score();
         launch_restore_cpus();
         (void)execvp(argv[0], argv);
         return errno;

@@ -43,6 +43,12 @@ int launch_exec(char *const argv[]);
  */
 void launch_keep_cpus(void);
 
+/*
+ * Has launch_exec() take back an inherited oom_score_adj of -1000: under a memory limit it would make
+ * a task that cannot be killed, only hang.
+ */
+void launch_allow_oom_kill(void);
+
 /* The exit status for a failed exec. */
 int launch_exit_status(int error);
 

@@ -334,8 +334,7 @@ static int api_make(Api *api, Peer *peer, ApiRequest *request)
                             &e_errno);
         if (r < 0)
                 return error_fold(r);
-        if (r == EXECUTION_E_GONE) {
-                hierarchy_invalidate(api->context.hierarchy);
+        if (r == EXECUTION_E_GONE) { /* the parent, or only this one: the look finds out */
                 r = api->context.need_hierarchy(api->context.userdata);
                 if (r < 0)
                         return error_fold(r);

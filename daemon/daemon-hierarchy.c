@@ -360,7 +360,7 @@ int daemon_hierarchy_look(Daemon *d)
                 return error_fold(daemon_on_ready(d));
         if (hierarchy_layout(d->hierarchy) != HIERARCHY_LAYOUT_SYSTEMD) {
                 log_error("Cannot account for executions here: %s", hierarchy_reason(d->hierarchy));
-                return error_origin(-ENODEV);
+                return error_origin(-DAEMON_ETOLD);
         }
         r = daemon_revive(d);
         if (r < 0)

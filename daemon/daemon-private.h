@@ -8,6 +8,7 @@
 #include "drain.h"
 #include "hierarchy.h"
 #include "host.h"
+#include "inquest.h"
 #include "listener.h"
 #include "loop.h"
 #include "registry.h"
@@ -32,6 +33,7 @@ struct Daemon {
         LoopSource *sigterm, *sigint, *sighup;
         Worker *worker;
         LoopSource *worker_source;
+        Inquest *inquest;
         Watch *watch;
         Hierarchy *hierarchy;
         UserTable *users;
@@ -43,7 +45,7 @@ struct Daemon {
         LoopSource *tick, *watchdog;
         uint64_t watchdog_usec;
         uint64_t started_usec; /* monotonic */
-        bool store_was_ok;
+        bool store_was_ok, victims_were_ok;
         char corrupt_moved[256]; /* the last one that was logged */
 
         /* daemon-hierarchy.c */

@@ -23,6 +23,39 @@ static void daemon_add_health(json_t *health, const char *name, const char *text
                                                       daemon_text(text), "remedy", remedy));
 }
 
+typedef struct Livelocks {
+        size_t n;
+        const char *first; /* id */
+} Livelocks;
+
+static int daemon_count_livelock(void *userdata, Execution *e)
+{
+        Livelocks *found = userdata;
+
+        if (!execution_is_live(e) || !e->livelocked)
+                return 0;
+        if (found->n++ == 0)
+                found->first = e->id;
+        return 0;
+}
+
+static void daemon_add_livelocks(const Daemon *d, json_t *health)
+{
+        Livelocks found = { 0 };
+        char text[160];
+
+        (void)registry_for_each(d->registry, daemon_count_livelock, &found);
+        if (found.n == 0)
+                return;
+        (void)snprintf(text, sizeof(text),
+                       "%zu executions are out of memory and nobody in them can be killed; the "
+                       "first is %s",
+                       found.n, found.first);
+        daemon_add_health(health, "livelock", text,
+                          "end them with cgtaskctl kill, and start their tasks without "
+                          "oom_score_adj -1000");
+}
+
 static json_t *daemon_health(const Daemon *d, const WorkerStatus *worker)
 {
         json_t *health = json_array();
@@ -41,6 +74,11 @@ static json_t *daemon_health(const Daemon *d, const WorkerStatus *worker)
         if (worker->store_known && !worker->store_ok)
                 daemon_add_health(health, "store", worker->store_error,
                                   "mend the database; the cgroups of ended executions wait for it");
+        if (inquest_complaint(d->inquest))
+                daemon_add_health(health, "victims", inquest_complaint(d->inquest),
+                                  "nothing but names is missing: see that journald keeps the "
+                                  "kernel's messages (ReadKMsg=, Storage=, SystemMaxUse=)");
+        daemon_add_livelocks(d, health);
         if (!watch_is_working(d->watch))
                 daemon_add_health(health, "inotify", "no more inotify watches could be had",
                                   "raise fs.inotify.max_user_watches; until then executions are "

@@ -115,12 +115,22 @@ static int daemon_on_worker(void *userdata)
         return error_fold(worker_dispatch(d->worker));
 }
 
+/* Whatever comes of it, the row stands. */
+static int daemon_find_victims(Daemon *d, const ExecutionRecord *record)
+{
+        uint64_t since = record->created_usec > 0 ? (uint64_t)record->created_usec : 0;
+
+        return error_fold(inquest_open(d->inquest, record->id, since, record->oom_kills));
+}
+
 static void daemon_on_change(void *userdata, Execution *e, bool is_new)
 {
         Daemon *d = userdata;
 
         if (d->api)
                 loop_report(d->loop, "subscribe", api_on_change(d->api, e, is_new));
+        if (e->state == EXECUTION_STORED && e->record.oom_kills > 0)
+                loop_report(d->loop, "inquest", daemon_find_victims(d, &e->record));
         if (e->state != EXECUTION_REMOVED)
                 return;
         loop_report(d->loop, "drain", drain_check(d->drain));
@@ -154,17 +164,40 @@ static void daemon_report_store(Daemon *d)
                           status.store_error);
 }
 
+/* The first failure is logged, the rest is the status's. */
+static void daemon_report_victims(Daemon *d)
+{
+        const char *complaint = inquest_complaint(d->inquest);
+        LogFields fields = LOG_FIELDS_NULL;
+
+        if (!complaint == d->victims_were_ok)
+                return;
+        d->victims_were_ok = !complaint;
+        fields.message_id = LOG_MESSAGE_DEGRADED;
+        if (complaint)
+                log_write(LOG_WARNING, &fields, "Rows go on, but %s", complaint);
+        else
+                log_notice("OOM victims are named again");
+}
+
 static int daemon_on_tick(void *userdata)
 {
         Daemon *d = userdata;
         char text[256];
 
         daemon_report_store(d);
+        daemon_report_victims(d);
         (void)snprintf(text, sizeof(text), "STATUS=%s: %zu live, %zu to be stored or removed",
                        hierarchy_is_ready(d->hierarchy) ? "Accounting" : "Waiting for the keeper",
                        registry_count_live(d->registry),
                        registry_count(d->registry) - registry_count_live(d->registry));
         (void)sd_notify(0, text);
+        if (hierarchy_is_ready(d->hierarchy)) { /* a lost event of the keeper costs this long */
+                int r = daemon_hierarchy_look(d);
+
+                if (r < 0)
+                        return error_fold(r);
+        }
         return error_fold(loop_source_arm(d->tick, DAEMON_STATUS_USEC));
 }
 
@@ -217,7 +250,7 @@ static int daemon_lock(Daemon *d)
         if (d->lock_fd < 0) {
                 log_error("Cannot open %s: %s (systemd-tmpfiles --create makes its directory)",
                           path, strerror(errno));
-                return error_origin(-EINVAL);
+                return error_origin(-DAEMON_ETOLD);
         }
         /* `cgtaskctl drain` holds it shared for a moment, to see whether it can be had */
         for (unsigned i = 0; (r = flock(d->lock_fd, LOCK_EX | LOCK_NB)) < 0 && i < 20; ++i)
@@ -227,7 +260,7 @@ static int daemon_lock(Daemon *d)
                         "Another cgtaskd uses %s: stop it, or give this one a DatabasePath= of its "
                         "own",
                         d->config.database_path);
-                return error_origin(-EINVAL);
+                return error_origin(-DAEMON_ETOLD);
         }
         return 0;
 }
@@ -258,6 +291,9 @@ static int daemon_start_storage(Daemon *d)
                 (void)store_free(store);
                 return error_fold(r);
         }
+        r = inquest_new(d->loop, d->worker, &d->inquest);
+        if (r < 0)
+                return error_fold(r);
         return error_fold(loop_add_fd(d->loop, "worker", LOOP_PRIORITY_KERNEL,
                                       worker_get_fd(d->worker), daemon_on_worker, d,
                                       &d->worker_source));
@@ -277,7 +313,7 @@ static int daemon_start_accounting(Daemon *d)
                 return error_fold(r);
         if (r > 0) {
                 log_error("Cannot account for executions here: %s", hierarchy_reason(d->hierarchy));
-                return error_origin(-EINVAL);
+                return error_origin(-DAEMON_ETOLD);
         }
         context.watch = d->watch;
         context.hierarchy = d->hierarchy;
@@ -307,7 +343,7 @@ static int daemon_get_socket(Daemon *d, int *ret_fd)
                 log_error("Cannot listen on %s: %s (start cgtaskd.socket, or name another one with "
                           "--socket=)",
                           path, strerror(-r));
-                return error_origin(-EINVAL);
+                return error_origin(-DAEMON_ETOLD);
         }
         return 0;
 }
@@ -364,7 +400,7 @@ int daemon_new(const DaemonOptions *options, Config *config, Daemon **ret_daemon
         *config = (Config){ 0 };
         d->lock_fd = -1;
         d->keeper_wd = -1;
-        d->store_was_ok = true;
+        d->store_was_ok = d->victims_were_ok = true;
         d->started_usec = clock_monotonic_usec();
         access_lookup_groups(&d->groups);
         if ((r = loop_new(&d->loop)) < 0 || (r = host_init(&d->host)) < 0 ||
@@ -392,6 +428,8 @@ Daemon *daemon_free(Daemon *d)
         if (d->own_socket)
                 (void)unlink(d->own_socket);
         d->worker_source = loop_source_free(d->worker_source);
+        if (d->inquest)
+                inquest_stop(d->inquest);
         d->worker = worker_free(d->worker);
         daemon_hierarchy_stop(d);
         d->api = api_free(d->api);
@@ -399,6 +437,7 @@ Daemon *daemon_free(Daemon *d)
         if (d->registry)
                 registry_on_change(d->registry, NULL, NULL);
         d->registry = registry_free(d->registry);
+        d->inquest = inquest_free(d->inquest);
         d->users = user_table_free(d->users);
         d->hierarchy = hierarchy_free(d->hierarchy);
         d->watch = watch_free(d->watch);

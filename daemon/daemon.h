@@ -23,10 +23,10 @@ typedef struct DaemonOptions {
 int daemon_load_config(const DaemonOptions *options, ConfigComplainFn complain, void *userdata,
                        Config *ret_config);
 
-/*
- * Takes over config. Everything that would make it useless is found here and logged with its remedy:
- * then it is -EINVAL.
- */
+/* What made it useless has been logged in one line, with its remedy. No call here fails like that. */
+#define DAEMON_ETOLD ECANCELED
+
+/* Takes over config. Everything that would make it useless is found here: -DAEMON_ETOLD. */
 int daemon_new(const DaemonOptions *options, Config *config, Daemon **ret_daemon);
 Daemon *daemon_free(Daemon *daemon);
 

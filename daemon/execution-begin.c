@@ -27,6 +27,9 @@
 
 /* How long a client that made an execution may take to come back after a restart of the daemon. */
 #define EXECUTION_ABANDON_USEC (30 * USEC_PER_SEC)
+/* How long its parent may take to reap a runner, whose exit status the kernel tells only then. */
+#define EXECUTION_REAP_USEC USEC_PER_SEC
+#define EXECUTION_REAP_FIRST_USEC (5 * USEC_PER_MSEC)
 
 static int execution_new(const ExecutionContext *context, const char *id, Execution **ret_execution)
 {
@@ -332,6 +335,31 @@ int execution_release(Execution *e, pid_t pid, int *ret_errno)
         e->runner_source = loop_source_free(e->runner_source);
         e->runner_fd = cleanup_close(e->runner_fd);
         return error_fold(execution_save_metadata(e, -1));
+}
+
+/*
+ * Nobody told how the runner ended: the kernel may (6.15), once its parent has reaped it (K40).
+ * libevent does not wait for a POLLHUP alone, so it is asked again, at growing distance.
+ */
+bool execution_awaits_reap(Execution *e)
+{
+        uint64_t waited;
+        int status, r;
+
+        if (e->runner_fd < 0 || e->metadata.exit != VERDICT_EXIT_UNKNOWN)
+                return false;
+        r = process_get_wait_status(e->runner_fd, &status);
+        if (r == 0)
+                execution_set_exit(e, status);
+        if (r != PROCESS_E_NOT_YET || !process_has_ended(e->runner_fd))
+                return false;
+        if (!e->reap_awaited_usec)
+                e->reap_awaited_usec = clock_monotonic_usec();
+        waited = clock_monotonic_usec() - e->reap_awaited_usec;
+        if (waited >= EXECUTION_REAP_USEC)
+                return false;
+        return execution_pause(e, EXECUTION_PAUSE_REAP, EXECUTION_REAP_FIRST_USEC + waited / 4) ==
+               0;
 }
 
 /* Did anything ever run in it, though no runner was attached? */

@@ -14,6 +14,9 @@ int execution_proceed(Execution *execution);
 /* Is the process in this execution's cgroup or below it? A zombie is where it was. */
 bool execution_holds(const Execution *execution, pid_t pid);
 
+/* Drained: is the kernel going to tell how the runner ended? Then the timer is armed. */
+bool execution_awaits_reap(Execution *execution);
+
 void execution_set_state(Execution *execution, ExecutionState state);
 void execution_set_exit(Execution *execution, int wait_status);
 LogFields execution_log_fields(const Execution *execution);

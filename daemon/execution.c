@@ -45,6 +45,9 @@
 /* How long a drained execution waits for a Finish that somebody alive still owes. */
 #define EXECUTION_FINISH_GRACE_USEC (30 * USEC_PER_SEC)
 #define EXECUTION_RETRY_USEC USEC_PER_SEC
+/* oom rises and oom_kill does not: so often in a row, at least so far apart */
+#define EXECUTION_LIVELOCK_RISES 2
+#define EXECUTION_LIVELOCK_USEC USEC_PER_SEC
 /* rmdir is refused for 6 to 74 ms after a kill (K27): first retry, doubled up to the last. */
 #define EXECUTION_RMDIR_FIRST_USEC (5 * USEC_PER_MSEC)
 #define EXECUTION_RMDIR_LAST_USEC (10 * USEC_PER_SEC)
@@ -151,6 +154,8 @@ static int execution_on_timer(void *userdata)
         case EXECUTION_PAUSE_FINISH:
                 e->finish_expected = false;
                 return execution_look(e, EXECUTION_LOOK_ALL);
+        case EXECUTION_PAUSE_REAP:
+                return execution_proceed(e);
         case EXECUTION_PAUSE_RETRY:
                 return execution_is_live(e) ? execution_look(e, EXECUTION_LOOK_ALL)
                                             : execution_proceed(e);
@@ -511,27 +516,26 @@ static int execution_note_escape(Execution *e)
         LogFields fields = execution_log_fields(e);
         int r;
 
+        if (e->escaped)
+                return 0;
         r = row_set_text(&e->metadata.partial_reason,
                          "escaped: the runner left its cgroup while it was running");
         if (r < 0)
                 return error_fold(r);
-        e->metadata.partial = true;
+        e->metadata.partial = e->escaped = true;
         log_write(LOG_WARNING, &fields, "Execution %s escaped: pid %d left its cgroup", e->id,
                   (int)e->metadata.runner_pid);
-        return 0;
+        return error_fold(execution_save_metadata(e, -1));
 }
 
 static int execution_drain(Execution *e)
 {
-        int status;
-
-        if (e->runner_fd >= 0 && e->metadata.exit == VERDICT_EXIT_UNKNOWN &&
-            process_get_wait_status(e->runner_fd, &status))
-                execution_set_exit(e, status);
         if (!e->ended_usec && !e->ended_unseen) {
                 e->ended_usec = clock_realtime_usec();
                 e->ended_monotonic_usec = clock_monotonic_usec();
         }
+        if (execution_awaits_reap(e))
+                return 0;
         execution_unpause(e);
         execution_set_state(e, EXECUTION_DRAINED);
         return error_fold(execution_advance(e));
@@ -585,6 +589,37 @@ int execution_proceed(Execution *e)
 
 /* -- facts from outside ----------------------------------------------------------------------- */
 
+/*
+ * `oom` rises and nobody is killed: all that could be is exempt (oom_score_adj -1000), and the task
+ * gets ENOMEM or spins in the kernel (K14). A victim on its way out shows the same for a moment,
+ * hence two rises in a row, each over a second.
+ */
+static void execution_watch_livelock(Execution *e, const MemstatEvents *events)
+{
+        uint64_t now = clock_monotonic_usec();
+        LogFields fields = execution_log_fields(e);
+        bool was = e->livelocked;
+
+        if (events->oom_kill > e->oom_kills) {
+                e->n_oom_rises = 0;
+                e->livelocked = false;
+        } else if (now - e->ooms_seen_usec < EXECUTION_LIVELOCK_USEC) {
+                return;
+        } else {
+                e->n_oom_rises = events->oom > e->ooms ? e->n_oom_rises + 1 : 0;
+                e->livelocked = e->n_oom_rises >= EXECUTION_LIVELOCK_RISES;
+        }
+        e->ooms = events->oom;
+        e->ooms_seen_usec = now;
+        if (!e->livelocked || was)
+                return;
+        fields.message_id = LOG_MESSAGE_DEGRADED;
+        log_write(LOG_WARNING, &fields,
+                  "Execution %s is out of memory %llu times by now and the kernel finds nobody in "
+                  "it to kill (oom_score_adj -1000?): it may hang until it is killed",
+                  e->id, (unsigned long long)events->oom);
+}
+
 static int execution_look_memory(Execution *e)
 {
         char path[EXECUTION_NAME_MAX + 32], text[512];
@@ -596,7 +631,10 @@ static int execution_look_memory(Execution *e)
         r = cgroup_read_into(hierarchy_root_fd(e->context->hierarchy), path, text, sizeof(text));
         if (r)
                 return r < 0 ? error_fold(r) : 0;
-        if (memstat_parse_events(text, &events) != 0 || events.oom_kill <= e->oom_kills)
+        if (memstat_parse_events(text, &events) != 0)
+                return 0;
+        execution_watch_livelock(e, &events);
+        if (events.oom_kill <= e->oom_kills)
                 return 0;
         log_write(LOG_INFO, &fields, "Execution %s: %llu OOM kills so far", e->id,
                   (unsigned long long)events.oom_kill);
@@ -633,14 +671,27 @@ int execution_look(Execution *e, int what)
         return execution_postpone(e, r);
 }
 
+/* Others may have stayed inside, so no event tells that the runner has left (su, systemd-run). */
+static int execution_check_escape(Execution *e)
+{
+        if (e->state != EXECUTION_RUNNING || e->runner_fd < 0 || e->runner_ended ||
+            execution_holds(e, e->metadata.runner_pid) || process_has_ended(e->runner_fd))
+                return 0;
+        return error_fold(execution_note_escape(e));
+}
+
 int execution_recheck(Execution *e)
 {
         uint64_t now = clock_monotonic_usec();
+        int r;
+
+        r = execution_check_escape(e);
+        if (r < 0)
+                return execution_postpone(e, r);
 
         if (execution_is_live(e) &&
             now - e->checkpointed_usec >= e->context->config->checkpoint_usec) {
-                int r = execution_checkpoint(e, /* measured= */ true);
-
+                r = execution_checkpoint(e, /* measured= */ true);
                 if (r < 0)
                         return execution_postpone(e, r);
         }

@@ -76,6 +76,7 @@ typedef enum ExecutionPause {
         EXECUTION_PAUSE_ABANDON,    /* CREATED: its maker may still come back */
         EXECUTION_PAUSE_STRAGGLERS, /* RUNNING: then they are killed */
         EXECUTION_PAUSE_FINISH,     /* RUNNING, drained: somebody alive owes a Finish */
+        EXECUTION_PAUSE_REAP,       /* RUNNING, drained: the runner's parent has not reaped it */
         EXECUTION_PAUSE_RETRY,      /* any: try the same step again */
 } ExecutionPause;
 
@@ -90,18 +91,24 @@ struct Execution {
         int events_wd, memory_wd; /* cgroup.events, memory.events; -1: not watched */
         bool populated;
         uint64_t oom_kills; /* last seen, for the log only */
+        /* livelock: `oom` as of the last comparison, when that was, how often it rose in a row */
+        uint64_t ooms, ooms_seen_usec; /* monotonic */
+        unsigned n_oom_rises;
+        bool livelocked;
 
         int runner_fd, supervisor_fd; /* pidfds; -1: not known */
         LoopSource *runner_source, *supervisor_source;
         bool runner_ended;
         bool finish_expected; /* somebody alive will say Finish */
         bool finished;        /* and has said it */
+        bool escaped;         /* the runner was found outside, and that is noted */
 
         LoopSource *timer; /* the one thing that is waited for */
         ExecutionPause pause;
         unsigned n_tries;  /* of rmdir */
         bool ended_unseen; /* it had drained before this daemon started */
         uint64_t ended_usec, ended_monotonic_usec;
+        uint64_t reap_awaited_usec; /* monotonic: since when */
         uint64_t checkpointed_usec; /* monotonic */
 
         ExecutionRecord record; /* from MEASURED on */

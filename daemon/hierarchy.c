@@ -228,11 +228,14 @@ static int hierarchy_open_root(Hierarchy *h)
             mkdir(h->root_path, 0755) == 0)
                 fd = open(h->root_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (fd < 0)
-                return hierarchy_because(h, HIERARCHY_E_NOT_READY, "cannot open %s: %s%s",
-                                         h->root_path, strerror(errno),
-                                         h->layout == HIERARCHY_LAYOUT_SYSTEMD
-                                                 ? " (is " HIERARCHY_EXECUTIONS_UNIT " running?)"
-                                                 : "");
+                return hierarchy_because(
+                        h, HIERARCHY_E_NOT_READY, "cannot open %s: %s%s", h->root_path,
+                        strerror(errno),
+                        errno == EROFS ? " (a container needs a cgroup namespace of its own with a "
+                                         "writable /sys/fs/cgroup)"
+                        : h->layout == HIERARCHY_LAYOUT_SYSTEMD ? " (is " HIERARCHY_EXECUTIONS_UNIT
+                                                                  " running?)"
+                                                                : "");
         h->root_fd = fd;
         if (fstatfs(fd, &fs) < 0)
                 return error_origin(-errno);

@@ -8,6 +8,7 @@
 #include "private/cleanup.h"
 #include "private/wire.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
@@ -170,7 +171,8 @@ static int main_run(const MainOptions *o)
         (void)signal(SIGCHLD, SIG_IGN);
         r = daemon_new(&o->daemon, &config, &daemon);
         if (r < 0) {
-                log_error("Cannot start: %s", strerror(-r));
+                if (r != -DAEMON_ETOLD)
+                        log_error("Cannot start: %s", strerror(-r));
                 return EXIT_FAILURE;
         }
         r = daemon_run(daemon);

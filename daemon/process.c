@@ -199,14 +199,15 @@ struct process_pidfd_info {
 #define PROCESS_PIDFD_GET_INFO _IOWR(0xFF, 11, struct process_pidfd_info)
 #define PROCESS_PIDFD_INFO_EXIT (UINT64_C(1) << 3)
 
-bool process_get_wait_status(int pidfd, int *ret_wait_status)
+int process_get_wait_status(int pidfd, int *ret_wait_status)
 {
         struct process_pidfd_info info = { .mask = PROCESS_PIDFD_INFO_EXIT };
 
+        /* ENOTTY before 6.13, and EINVAL on 6.12; ESRCH: reaped, and 6.13 or 6.14 kept nothing */
         if (ioctl(pidfd, PROCESS_PIDFD_GET_INFO, &info) < 0)
-                return false;
+                return PROCESS_E_UNKNOWN;
         if (!(info.mask & PROCESS_PIDFD_INFO_EXIT))
-                return false;
+                return PROCESS_E_NOT_YET;
         *ret_wait_status = info.exit_code;
-        return true;
+        return 0;
 }

@@ -10,7 +10,9 @@
 
 enum {
         _PROCESS_E_SUCCESS,
-        PROCESS_E_GONE, /* no such process, or a zombie where a live one is asked for */
+        PROCESS_E_GONE,    /* no such process, or a zombie where a live one is asked for */
+        PROCESS_E_NOT_YET, /* it has not ended, or nobody has reaped it */
+        PROCESS_E_UNKNOWN, /* this kernel does not tell */
 };
 
 typedef struct ProcessStatus {
@@ -37,7 +39,7 @@ int process_read_cgroup(pid_t pid, char *buffer, size_t n);
 bool process_is_in_cgroup(pid_t pid, const char *path);
 
 /*
- * How a process ended, by its pidfd: kernel 6.15 and later, after it was reaped (K40). False if the
- * kernel cannot tell, or not yet.
+ * How a process ended, by its pidfd: kernel 6.15 and later, after it was reaped (K40).
+ * 0, PROCESS_E_NOT_YET, PROCESS_E_UNKNOWN.
  */
-bool process_get_wait_status(int pidfd, int *ret_wait_status);
+int process_get_wait_status(int pidfd, int *ret_wait_status);

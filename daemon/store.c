@@ -52,6 +52,8 @@ enum {
         STATEMENT_CLOSE_OTHER_BOOTS,
         STATEMENT_NEXT_RUNNING,
         STATEMENT_CLOSE_ONE,
+        STATEMENT_FORGET_VICTIMS,
+        STATEMENT_PUT_VICTIM,
         _STATEMENT_N,
 };
 
@@ -103,6 +105,8 @@ static const char *const store_sql[_STATEMENT_N] = {
                 "SELECT id FROM execution WHERE state = 'running' AND boot_id = ?1 AND id > ?2 "
                 "ORDER BY id LIMIT 1",
         [STATEMENT_CLOSE_ONE] = SQL_CLOSE "AND id = ?3",
+        [STATEMENT_FORGET_VICTIMS] = "DELETE FROM oom_victim WHERE execution_id = ?1",
+        [STATEMENT_PUT_VICTIM] = "INSERT OR IGNORE INTO oom_victim VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
 };
 /* clang-format on */
 
@@ -612,6 +616,38 @@ int store_close_vanished(Store *store, const char *boot_id,
                 r = store_commit(store);
         if (r == 0)
                 *ret_n = n;
+        return error_fold(r);
+}
+
+static int store_put_victim(Store *store, const char *execution_id, const Victim *victim)
+{
+        sqlite3_stmt *statement = store->statements[STATEMENT_PUT_VICTIM];
+
+        (void)sqlite3_bind_text(statement, 1, execution_id, -1, SQLITE_STATIC);
+        (void)sqlite3_bind_int64(statement, 2, victim->at_usec);
+        (void)sqlite3_bind_int64(statement, 3, victim->pid);
+        (void)sqlite3_bind_text(statement, 4, victim->comm, -1, SQLITE_STATIC);
+        if (victim->anon_rss_bytes != RECORD_NULL) /* else NULL, as after the last run */
+                (void)sqlite3_bind_int64(statement, 5, victim->anon_rss_bytes);
+        if (*victim->constraint)
+                (void)sqlite3_bind_text(statement, 6, victim->constraint, -1, SQLITE_STATIC);
+        return store_step(store, STATEMENT_PUT_VICTIM);
+}
+
+int store_put_victims(Store *store, const char *execution_id, const Victim *victims, size_t n)
+{
+        int r;
+
+        r = store_begin(store);
+        if (r == 0) {
+                (void)sqlite3_bind_text(store->statements[STATEMENT_FORGET_VICTIMS], 1,
+                                        execution_id, -1, SQLITE_STATIC);
+                r = store_step(store, STATEMENT_FORGET_VICTIMS);
+        }
+        for (size_t i = 0; r == 0 && i < n; ++i)
+                r = store_put_victim(store, execution_id, &victims[i]);
+        if (r == 0)
+                r = store_commit(store);
         return error_fold(r);
 }
 

@@ -7,6 +7,7 @@
  */
 
 #include "private/execution-record.h"
+#include "victims.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -72,6 +73,12 @@ int store_close_other_boots(Store *store, const char *boot_id, const char *reaso
 int store_close_vanished(Store *store, const char *boot_id,
                          int (*is_live)(void *userdata, const char *id), void *userdata,
                          const char *reason, int64_t *ret_n);
+
+/*
+ * The victims of one execution, in a transaction of its own: they take the place of those that an
+ * earlier, shorter reading of the kernel's log found.
+ */
+int store_put_victims(Store *store, const char *execution_id, const Victim *victims, size_t n);
 
 /*
  * Reads. The record given to fn is the callee's to read, not to keep. fn returns 0 to go on; >0 ends

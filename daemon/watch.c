@@ -28,6 +28,7 @@ typedef struct WatchEntry {
 } WatchEntry;
 
 struct Watch {
+        Loop *loop;
         int fd; /* -1: no instance could be had */
         LoopSource *source;
         WatchFn fn;
@@ -99,6 +100,22 @@ static int watch_dispatch(void *userdata)
         return 0;
 }
 
+/* Users share a limit of instances: without one, the next watch_add() tries again. */
+static int watch_open(Watch *watch)
+{
+        int r;
+
+        watch->fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+        watch->working = watch->fd >= 0;
+        if (watch->fd < 0)
+                return 0;
+        r = loop_add_fd(watch->loop, "inotify", LOOP_PRIORITY_KERNEL, watch->fd, watch_dispatch,
+                        watch, &watch->source);
+        if (r < 0)
+                watch->fd = cleanup_close(watch->fd);
+        return error_fold(r);
+}
+
 int watch_new(Loop *loop, WatchFn fn, void *userdata, Watch **ret_watch)
 {
         Watch *watch = calloc(1, sizeof(*watch));
@@ -106,16 +123,11 @@ int watch_new(Loop *loop, WatchFn fn, void *userdata, Watch **ret_watch)
 
         if (!watch)
                 return error_origin(-ENOMEM);
-        *watch = (Watch){ .fn = fn, .userdata = userdata };
-        watch->fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-        watch->working = watch->fd >= 0;
-        if (watch->fd >= 0) {
-                r = loop_add_fd(loop, "inotify", LOOP_PRIORITY_KERNEL, watch->fd, watch_dispatch,
-                                watch, &watch->source);
-                if (r < 0) {
-                        (void)watch_free(watch);
-                        return error_fold(r);
-                }
+        *watch = (Watch){ .loop = loop, .fd = -1, .fn = fn, .userdata = userdata };
+        r = watch_open(watch);
+        if (r < 0) {
+                (void)watch_free(watch);
+                return error_fold(r);
         }
         *ret_watch = watch;
         return 0;
@@ -136,8 +148,13 @@ int watch_add(Watch *watch, const char *path, void *subject, int cookie, int *re
 {
         _cleanup_free_ WatchEntry *entry = NULL;
         WatchEntry **node;
-        int wd;
+        int wd, r;
 
+        if (watch->fd < 0) {
+                r = watch_open(watch);
+                if (r < 0)
+                        return error_fold(r);
+        }
         if (watch->fd < 0)
                 return WATCH_E_FULL;
         entry = malloc(sizeof(*entry));
@@ -162,6 +179,7 @@ int watch_add(Watch *watch, const char *path, void *subject, int cookie, int *re
                 return error_origin(-EEXIST);
         ++watch->n_entries;
         entry = NULL;
+        watch->working = true;
         *ret_wd = wd;
         return 0;
 }

@@ -34,5 +34,5 @@ int watch_add(Watch *watch, const char *path, void *subject, int cookie, int *re
 /* Always before rmdir: kernels before 7.1 tell a watch nothing of it and keep it for ever. */
 void watch_remove(Watch *watch, int wd); /* wd -1: nothing to do */
 
-bool watch_is_working(const Watch *watch); /* false once a watch could not be had */
+bool watch_is_working(const Watch *watch); /* false: the last watch could not be had */
 size_t watch_count(const Watch *watch);

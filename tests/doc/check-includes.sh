@@ -13,10 +13,10 @@ cd "$1"
 
 # X-y.c and X-private.h belong to module X, unless they are a module of their own here.
 order='
-memstat log verdict access varlink user process host
+memstat log verdict access varlink user process host victims
 config-file config schema binding metadata
 cgroup hierarchy keeper row measure
-loop watch dbfile store worker peer
+loop watch dbfile store worker inquest peer
 execution-json execution registry listener drain api
 daemon main
 '
@@ -105,6 +105,7 @@ only 'sqlite3\.h' daemon/store.c daemon/schema.c daemon/schema.h daemon/binding.
 only 'event2/.*\.h' daemon/loop.c daemon/listener.c daemon/peer.c
 only 'libcgroup\.h' daemon/hierarchy.c
 only 'ini\.h' daemon/config-file.c
-only 'systemd/.*\.h' daemon/log.c daemon/host.c daemon/keeper.c daemon/daemon.c daemon/daemon-hierarchy.c
+only 'systemd/.*\.h' daemon/log.c daemon/host.c daemon/keeper.c daemon/daemon.c daemon/daemon-hierarchy.c \
+    daemon/victims.c
 
 exit "$failed"

@@ -251,6 +251,13 @@ static void test_journal_texts_are_made_harmless(void **state)
 }
 
 /* However long: one line, complete, that still has its end. */
+/* cmocka 2 does not want assert_in_range() any more, cmocka 1 has nothing else. */
+static void assert_length(size_t n, size_t at_least, size_t at_most)
+{
+        assert_true(n >= at_least);
+        assert_true(n <= at_most);
+}
+
 static void test_long_texts_are_cut(void **state)
 {
         LogFields fields = LOG_FIELDS_NULL;
@@ -261,25 +268,25 @@ static void test_long_texts_are_cut(void **state)
         text[sizeof(text) - 1] = '\0';
         log_info("%s", text);
         line = taken();
-        assert_in_range(strlen(line), 2000, 4096);
+        assert_length(strlen(line), 2000, 4096);
         assert_ptr_equal(strchr(line, '\n'), line + strlen(line) - 1);
 
         fields.task = text;
         fields.cgroup_path = text;
         log_write(LOG_INFO, &fields, "%s", text);
         line = taken();
-        assert_in_range(strlen(line), 4000, 4096);
+        assert_length(strlen(line), 4000, 4096);
         assert_string_equal(line + strlen(line) - 2, "]\n");
 
         memset(text, 0x01, sizeof(text) - 1); /* each one grows to four */
         log_write(LOG_INFO, &fields, "%s", text);
         line = taken();
-        assert_in_range(strlen(line), 4000, 4096);
+        assert_length(strlen(line), 4000, 4096);
         assert_string_equal(line + strlen(line) - 2, "]\n");
 
         connect_stderr_to_journal();
         log_write(LOG_INFO, &fields, "%s", text);
-        assert_in_range(strlen(journal.entry), 8000, 8300);
+        assert_length(strlen(journal.entry), 8000, 8300);
         assert_string_equal(taken(), "");
 }
 

@@ -219,7 +219,7 @@ static void test_end_of_a_process_is_noticed(void **state)
 
         assert_int_equal(process_open(pid, &fd), 0);
         assert_false(process_has_ended(fd));
-        assert_false(process_get_wait_status(fd, &wait_status));
+        assert_int_not_equal(process_get_wait_status(fd, &wait_status), 0);
         (void)close(gate);
         p = (struct pollfd){ .fd = fd, .events = POLLIN };
         assert_int_equal(poll(&p, 1, 10000), 1);
@@ -233,7 +233,7 @@ static void test_end_of_a_process_is_noticed(void **state)
         assert_int_equal(process_open(pid, &other), PROCESS_E_GONE);
         assert_int_equal(other, -1);
         assert_false(process_is_in_cgroup(pid, ""));
-        if (process_get_wait_status(fd, &wait_status)) /* kernel 6.15 */
+        if (process_get_wait_status(fd, &wait_status) == 0) /* kernel 6.15 */
                 assert_int_equal(WEXITSTATUS(wait_status), 7);
         fd = cleanup_close(fd);
 }
@@ -255,8 +255,8 @@ static void test_wait_status_of_no_pidfd_is_unknown(void **state)
 {
         int status = 4711;
 
-        assert_false(process_get_wait_status(STDIN_FILENO, &status));
-        assert_false(process_get_wait_status(-1, &status));
+        assert_int_equal(process_get_wait_status(STDIN_FILENO, &status), PROCESS_E_UNKNOWN);
+        assert_int_equal(process_get_wait_status(-1, &status), PROCESS_E_UNKNOWN);
         assert_int_equal(status, 4711);
 }
 
