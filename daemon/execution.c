@@ -551,7 +551,8 @@ static int execution_try_drain(Execution *e)
         if (e->runner_fd >= 0 && !e->runner_ended && !process_has_ended(e->runner_fd)) {
                 if (execution_holds(e, e->metadata.runner_pid))
                         return 0; /* on its last steps: its pidfd is about to fire */
-                r = execution_note_escape(e);
+                /* it may have ended, and been reaped, since the first look at its pidfd */
+                r = process_has_ended(e->runner_fd) ? 0 : execution_note_escape(e);
                 if (r < 0)
                         return error_fold(r);
         }

@@ -359,7 +359,7 @@ def is_peak(value, at_least, below):
 
 
 def memory_peak_exists():
-    return os.path.exists(ROOT + "/memory.peak")
+    return os.path.exists("/sys/fs/cgroup/system.slice/memory.peak")
 
 
 def pids_peak_exists():

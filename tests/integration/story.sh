@@ -124,8 +124,8 @@ row() { # TASK COLUMN
 # Is this a column of what the kernel is too old to keep? (memory.peak 5.19, pids.peak 6.1)
 not_kept() { # COLUMN
         case $1 in
-        memory_peak_bytes | memory_peak_is_lower_bound) [[ ! -e $executions/memory.peak ]] ;;
-        pids_peak) [[ ! -e $executions/pids.peak ]] ;;
+        memory_peak_bytes | memory_peak_is_lower_bound) [[ ! -e /sys/fs/cgroup/system.slice/memory.peak ]] ;;
+        pids_peak) [[ ! -e /sys/fs/cgroup/system.slice/pids.peak ]] ;;
         *) false ;;
         esac
 }
